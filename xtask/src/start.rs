@@ -63,12 +63,12 @@ fn agent_folder(args: &[String], root: &Path, here: &Path) -> Result<PathBuf, Wr
 
 // There are no examples. Naming them makes cargo choose the features that the tests use as well,
 // so that `cargo xtask test` afterwards compiles no crate a second time.
-fn build(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn build(root: &Path) -> anyhow::Result<()> {
     must_succeed(&Invocation::cargo(&["build", "--workspace", "--bins", "--examples"]), root)
 }
 
 /// `kith` lies beside this program, wherever the target folder is.
-fn program() -> anyhow::Result<PathBuf> {
+pub(crate) fn program() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot tell where this program lies")?;
     Ok(own.with_file_name("kith").with_extension(std::env::consts::EXE_EXTENSION))
 }

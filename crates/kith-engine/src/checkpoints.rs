@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_sessions::catalog::{
-    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, LogStamp, SearchCoverage, SearchUpdate,
 };
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::{Cursor, Journal};
@@ -27,6 +27,9 @@ use crate::state::{FOLD_VERSION, State};
 pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
 /// Maximum number of sessions that are read at once to complete the catalog.
 pub const CATCH_UP_SESSIONS_MAX: usize = 20_000;
+/// Maximum number of them that are put into the catalog together, and of bytes of their texts.
+const CATCH_UP_ROWS_MAX: usize = 512;
+const CATCH_UP_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Number of sessions whose rows are gathered before they are written together.
 pub const ROWS_WAITING_MAX: usize = 64;
 
@@ -124,17 +127,25 @@ impl Checkpoints {
         let known = listing.rows.iter().map(|row| (row.session_id, row.stamp.bytes));
         let due = known.filter(|(id, bytes)| is_due(searched.get(id), *bytes)).map(|(id, _)| id);
         let due: Vec<SessionId> = due.collect();
-        let mut rows = Vec::new();
+        let mut read = ReadSessions::default();
         for id in listing.unread.into_iter().chain(due).take(CATCH_UP_SESSIONS_MAX) {
             let after = searched.get(&id).copied().unwrap_or_default();
             let Ok(stamp) = self.catalog.stamp(id).await else { continue };
             let head = heads.get(&id).copied();
-            let Some(read) = read_session(journal, id, head, after, stamp).await else { continue };
-            rows.push(read.row);
-            self.catalog.put_passages(id, after, read.searched, read.passages).await.ok();
+            if let Some((row, update)) = read_session(journal, id, head, after, stamp).await {
+                read.add(row, update);
+            }
+            if read.is_full() {
+                self.put(std::mem::take(&mut read)).await;
+            }
         }
-        if !rows.is_empty() {
-            self.catalog.put_rows(rows).await.ok();
+        self.put(read).await;
+    }
+
+    async fn put(&self, read: ReadSessions) {
+        if !read.rows.is_empty() {
+            self.catalog.put_passages(read.updates).await.ok();
+            self.catalog.put_rows(read.rows).await.ok();
         }
     }
 
@@ -162,10 +173,24 @@ fn is_due(searched: Option<&SearchCoverage>, bytes: u64) -> bool {
     grown > 0 && (bytes < CHECKPOINT_BYTES_MIN || grown >= bytes / SEARCHED_PART)
 }
 
-struct ReadSession {
-    row: CatalogRow,
-    searched: SearchCoverage,
-    passages: Vec<Passage>,
+/// Sessions that were read and are not in the catalog yet.
+#[derive(Default)]
+struct ReadSessions {
+    rows: Vec<CatalogRow>,
+    updates: Vec<SearchUpdate>,
+    n_bytes: usize,
+}
+
+impl ReadSessions {
+    fn add(&mut self, row: CatalogRow, update: SearchUpdate) {
+        self.n_bytes += update.passages.iter().map(|it| it.text.len()).sum::<usize>();
+        self.rows.push(row);
+        self.updates.push(update);
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= CATCH_UP_ROWS_MAX || self.n_bytes >= CATCH_UP_BYTES_MAX
+    }
 }
 
 async fn read_session(
@@ -174,7 +199,7 @@ async fn read_session(
     head: Option<LogHead>,
     after: SearchCoverage,
     stamp: LogStamp,
-) -> Option<ReadSession> {
+) -> Option<(CatalogRow, SearchUpdate)> {
     let mut passages = Vec::new();
     let (mut seq, mut state) = (0, State::default());
     let each = &mut |event: Event| {
@@ -189,8 +214,8 @@ async fn read_session(
         return None;
     }
     let row = row_of(&reading.header, &state, stamp);
-    let searched = SearchCoverage { seq, log_bytes: stamp.bytes };
-    Some(ReadSession { row, searched, passages })
+    let now = SearchCoverage { seq, log_bytes: stamp.bytes };
+    Some((row, SearchUpdate { session_id: id, after, now, passages }))
 }
 
 /// The list row of a session with this state.
@@ -224,3 +249,6 @@ pub fn activity(state: &State) -> &'static str {
         Some(_) => "running",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod recover;
 mod removal;
 mod row_follower;
 mod thread_subscription;
+mod turn_places;
 
 use std::sync::{Arc, OnceLock};
 
@@ -44,6 +45,7 @@ pub use history::{BranchCommand, ClonedSession, SurveyedSession};
 pub use recover::RecoveredDesk;
 pub use row_follower::{RowFollower, RowProgress};
 pub use thread_subscription::{ThreadItem, ThreadSubscription};
+pub use turn_places::TurnPlace;
 
 /// The port that sets up an agent's sessions and their turns.
 pub trait AgentSetup: Send + Sync {
@@ -95,13 +97,13 @@ pub enum EngineError {
     Failed(SessionFailure),
     #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("too many commands are waiting for session `{session_id}`")]
+    #[error("too many commands are waiting for session `{}`", session_id.short())]
     Busy { session_id: SessionId },
-    #[error("session `{session_id}` is in use")]
+    #[error("session `{}` is in use", session_id.short())]
     InUse { session_id: SessionId },
-    #[error("a turn is running in session `{session_id}`")]
+    #[error("a turn is running in session `{}`", session_id.short())]
     TurnRunning { session_id: SessionId },
-    #[error("the last turn of session `{session_id}` succeeded, so there is nothing to retry")]
+    #[error("the last turn of session `{}` succeeded: there is nothing to retry", session_id.short())]
     NothingToRetry { session_id: SessionId },
     #[error("{reason}")]
     ModelUnavailable { session_id: SessionId, reason: String },

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kith_sessions::catalog::{
-    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, SearchCoverage, SearchUpdate,
     SqliteCatalog,
 };
 use kith_sessions::desk::{Inbox, MemoryDesk, RowTarget};
@@ -77,6 +77,7 @@ pub(crate) struct TestSetup {
     pub(crate) limits: Mutex<Limits>,
     pub(crate) budget: Mutex<Arc<dyn Budget>>,
     pub(crate) secrets: Mutex<Arc<SecretFilter>>,
+    pub(crate) approvals: Mutex<ApprovalSetup>,
     /// Whether the model is told when the prompt, or the day, has changed since.
     pub(crate) tells_news: bool,
 }
@@ -94,7 +95,7 @@ impl AgentSetup for TestSetup {
             limits: *self.limits.lock().unwrap(),
             language: None,
             sandbox: || Sandbox::None,
-            approvals: ApprovalSetup::default(),
+            approvals: self.approvals.lock().unwrap().clone(),
             secrets: Arc::clone(&self.secrets.lock().unwrap()),
         })
     }
@@ -140,6 +141,7 @@ impl TestHouse {
             limits: Mutex::default(),
             budget: Mutex::new(Arc::new(NoBudget)),
             secrets: Mutex::default(),
+            approvals: Mutex::default(),
             tells_news: false,
         };
         TestHouse {
@@ -284,14 +286,8 @@ impl Catalog for TestCatalog {
         self.known.checkpoint(session, fold_version)
     }
 
-    fn put_passages(
-        &self,
-        session: SessionId,
-        after: SearchCoverage,
-        now: SearchCoverage,
-        passages: Vec<Passage>,
-    ) -> StorageFuture<'_, ()> {
-        self.known.put_passages(session, after, now, passages)
+    fn put_passages(&self, updates: Vec<SearchUpdate>) -> StorageFuture<'_, ()> {
+        self.known.put_passages(updates)
     }
 
     fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {

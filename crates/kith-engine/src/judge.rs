@@ -79,7 +79,7 @@ pub fn explain(question: &Question<'_>, rules: &RuleSet) -> Explanation {
     let facts = CallFacts::read(question.effects, question.facts);
     if let Some((reason, rule)) = denial(question, rules, &facts) {
         let reason = reason.text(question.language);
-        let segments = shell::denied(&facts, &reason);
+        let segments = shell::denied_segments(&facts, &reason);
         let (verdict, sandbox) = (Verdict::Deny, Sandbox::None);
         let judgement = Judgement { verdict, reason, rule: Some(rule), grant_id: None, sandbox };
         return Explanation { judgement, segments };
@@ -195,7 +195,7 @@ fn of_effect(
         (Effect::Oneself, _) if question.tool == MEMORY_NOTES && !question.is_tainted => Vec::new(),
         (Effect::Oneself, CallFacts::Path(path)) => paths::of_self(path, question),
         (Effect::Message, _) => person(JudgeReason::Message),
-        _ => person(JudgeReason::UnknownDeed { tool: question.tool.to_owned() }),
+        _ => person(JudgeReason::UnknownAction { tool: question.tool.to_owned() }),
     }
 }
 

@@ -46,6 +46,19 @@ pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
     lines.join("\n")
 }
 
+/// How much of a diff a question does not show, and where the whole is.
+pub fn left_out_text(n_lines: u64, code: &str, language: &str) -> String {
+    if is_chinese(language) {
+        format!("… 还有 {n_lines} 行改动没有显示；`kith approvals show {code}` 显示全部内容")
+    } else {
+        let lines = if n_lines == 1 { "line" } else { "lines" };
+        format!(
+            "… {n_lines} more {lines} of the diff; `kith approvals show {code}` shows all that would \
+             be written"
+        )
+    }
+}
+
 /// The text with what a reader would not see spelled out, line ends too: a file's name must not add
 /// a line of its own to the question.
 fn on_one_line(text: &str) -> String {

@@ -10,7 +10,7 @@ mod lexer;
 mod lexicon;
 
 use lexer::{Token, tokens};
-use lexicon::{NamedDeed, Strength, WordKind};
+use lexicon::{NamedAction, Strength, WordKind};
 use serde::{Deserialize, Serialize};
 
 /// A longer reply is no answer, or an unclear one.
@@ -137,7 +137,7 @@ fn resolved(token: Token, pending: &[PendingApproval]) -> Vec<Token> {
     }
 }
 
-fn does(pending: &PendingApproval, action: NamedDeed) -> bool {
+fn does(pending: &PendingApproval, action: NamedAction) -> bool {
     let texts = [pending.command.as_deref().unwrap_or_default(), &pending.summary, &pending.tool];
     let words = texts.iter().flat_map(|it| it.split(|ch: char| !ch.is_ascii_alphanumeric()));
     words.into_iter().any(|word| action.marks().iter().any(|it| it.eq_ignore_ascii_case(word)))
@@ -375,8 +375,8 @@ impl ReplyTokens<'_> {
         }
         let has = |wanted: WordKind| self.tokens.iter().any(|it| kind(it) == Some(wanted));
         let targets = targets(&self.tokens);
-        if minutes.is_some() {
-            return self.permission_for(minutes.unwrap_or_default(), &targets);
+        if let Some(minutes) = minutes {
+            return self.permission_for(minutes, &targets);
         }
         let allowed = self.meant_by(&self.tokens)?;
         let mut denied = Vec::new();
@@ -466,7 +466,6 @@ fn targets(words: &[Token]) -> Vec<usize> {
     targets
 }
 
-/// Whether a word that is not known could be a code, a path or an option.
 /// Whether a word has the form of the codes that approvals have.
 fn is_code(word: &str) -> bool {
     let is_mixed = word.chars().any(|ch| ch.is_ascii_digit())
@@ -476,6 +475,7 @@ fn is_code(word: &str) -> bool {
         && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
 }
 
+/// Whether a word that is not known could be a code, a path or an option.
 fn looks_like_a_name(word: &str) -> bool {
     let is_code = word.len() <= 6
         && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())

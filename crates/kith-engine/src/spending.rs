@@ -98,11 +98,15 @@ fn reserved_usage(requested: &ModelRequested) -> Usage {
     Usage { input, output, cost_micros, is_estimate: true, ..Usage::default() }
 }
 
-/// The limit that a request itself sets on its answer.
+/// The longest answer that is expected of a request.
 pub(crate) fn answer_tokens_max(parameters: &Json) -> u64 {
+    answer_limit(parameters).unwrap_or(ANSWER_TOKENS_USUAL)
+}
+
+/// The limit that a request itself sets on its answer.
+pub(crate) fn answer_limit(parameters: &Json) -> Option<u64> {
     let members: serde_json::Map<String, serde_json::Value> = parameters.read().unwrap_or_default();
-    let limits = ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64());
-    limits.min().unwrap_or(ANSWER_TOKENS_USUAL)
+    ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64()).min()
 }
 
 #[cfg(test)]

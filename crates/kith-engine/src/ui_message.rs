@@ -6,6 +6,8 @@
 //! whole conversation for one stray key. Nothing a model is told in private has a place here.
 
 mod builder;
+mod chunk;
+mod chunk_stream;
 mod parts;
 mod projection;
 mod tool_state;
@@ -20,6 +22,8 @@ use kith_vocab::text::Text;
 use serde::Serialize;
 
 pub use builder::{ProjectionBuilder, project};
+pub use chunk::{FinishReason, NoteView, ProgressView, StreamEnd, UiChunk};
+pub use chunk_stream::ChunkStream;
 pub use projection::Projection;
 pub use tool_state::{ApprovalRequestView, ApprovalResponseView, ToolOutputView, ToolState};
 

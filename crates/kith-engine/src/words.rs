@@ -5,20 +5,86 @@
 
 use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
+use kith_vocab::event::models::FailureKind;
 
 /// Whether readers of the language, named by its tag (`zh-CN`), read Chinese.
 pub fn is_chinese(tag: &str) -> bool {
     tag.split(['-', '_']).next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh"))
 }
 
+/// Why a call was refused, where it is the engine that refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalText {
+    NotAllowed,
+    NobodyToAsk,
+    UnknownDeed,
+    Changed,
+    SandboxChanged,
+    LookedTooLong,
+    NobodyAnswered,
+    EndedBefore,
+    HoldsSecret,
+}
+
+impl RefusalText {
+    /// A part of a sentence, without a full stop.
+    pub(crate) fn in_language(self, tag: &str) -> &'static str {
+        let (english, chinese) = match self {
+            RefusalText::NotAllowed => ("it was not allowed", "没有得到允许"),
+            RefusalText::NobodyToAsk => (
+                "it needs a person's approval, and nobody is there who could give it",
+                "需要有人批准，而没有人可以批准",
+            ),
+            RefusalText::UnknownDeed => (
+                "it needs an approval, and what it would do is not known",
+                "需要批准，而无法确定它会做什么",
+            ),
+            RefusalText::Changed => (
+                "what it would act on has changed since it was allowed",
+                "批准之后，它要操作的内容已经变了",
+            ),
+            RefusalText::SandboxChanged => (
+                "the sandbox it would run in has changed since it was allowed",
+                "批准之后，它要使用的沙箱已经变了",
+            ),
+            RefusalText::LookedTooLong => (
+                "looking at what it would do took longer than the turn may last",
+                "查看它会做什么所用的时间超过了这一轮的上限",
+            ),
+            RefusalText::NobodyAnswered => ("nobody answered in time", "没有人及时回答"),
+            RefusalText::EndedBefore => {
+                ("the turn ended before anyone answered", "还没有人回答，这一轮就结束了")
+            }
+            RefusalText::HoldsSecret => (
+                "its arguments contain a key, token or password of this machine, which must not leave \
+                 it; leave the secret out",
+                "参数里有这台机器的密钥、令牌或密码，不能发出去；请去掉它",
+            ),
+        };
+        if is_chinese(tag) { chinese } else { english }
+    }
+}
+
+/// The result of a call that was refused, as model and people read it.
+pub(crate) fn refused(reason: &str, tag: &str) -> String {
+    let reason = match reason.trim().trim_end_matches(['.', '。']) {
+        "" => RefusalText::NotAllowed.in_language(tag),
+        reason => reason,
+    };
+    if is_chinese(tag) { format!("已拒绝：{reason}。") } else { format!("Refused: {reason}.") }
+}
+
 /// A notice before it is put into words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoticeText<'a> {
     TurnFailed {
+        /// `None` if what failed was not a request.
+        kind: Option<FailureKind>,
         reason: &'a str,
     },
     /// A model failed for good, and another one that its author named is asked.
     FallsBack {
+        kind: FailureKind,
         reason: &'a str,
         to: &'a str,
     },
@@ -68,8 +134,8 @@ impl NoticeText<'_> {
 
     fn in_english(self) -> String {
         match self {
-            NoticeText::TurnFailed { reason } => format!("The turn failed: {reason}."),
-            NoticeText::FallsBack { reason, to } => {
+            NoticeText::TurnFailed { reason, .. } => format!("The turn failed: {reason}."),
+            NoticeText::FallsBack { reason, to, .. } => {
                 format!("The model failed: {reason}. `{to}` is asked instead.")
             }
             NoticeText::TooLong { model } => format!(
@@ -139,20 +205,23 @@ impl NoticeText<'_> {
 
     fn in_chinese(self) -> String {
         match self {
-            NoticeText::TurnFailed { reason } => format!("这一轮失败了：{reason}。"),
-            NoticeText::FallsBack { reason, to } => {
-                format!("模型出错：{reason}。改用 `{to}`。")
+            NoticeText::TurnFailed { kind: None, reason } => format!("这一轮失败了：{reason}。"),
+            NoticeText::TurnFailed { kind: Some(kind), reason } => {
+                format!("这一轮失败了：{}（{reason}）。", failure_in_chinese(kind))
+            }
+            NoticeText::FallsBack { kind, reason, to } => {
+                format!("{}（{reason}）。改用 `{to}`。", failure_in_chinese(kind))
             }
             NoticeText::TooLong { model } => format!(
-                "对话对 `{model}` 来说太长，连摘要也做不了。请换一个上下文更大的模型，用 \
+                "对话对 `{model}` 来说太长，连摘要也无法生成。请换一个上下文更大的模型，用 \
                  `kith session branch` 回到之前，或用 `kith ask --new` 重新开始。"
             ),
             NoticeText::SummaryOfCutTexts { model } => format!(
-                "之前有一条消息对 `{model}` 来说太长。对话已做成摘要，那条消息只有开头和结尾进入了摘要。\
+                "之前有一条消息对 `{model}` 来说太长。对话已生成摘要，那条消息只有开头和结尾进入了摘要。\
                  日志里保留了全文；重要的内容请分成几段重新发送。"
             ),
             NoticeText::OverWindow { model, tokens, window } => format!(
-                "对话约有 {tokens} 个 token，而 `{model}` 一次只能读 {window} 个，可能没有读到全部内容，做摘要也无济于事。\
+                "对话约有 {tokens} 个 token，而 `{model}` 一次只能读 {window} 个，可能没有读到全部内容，生成摘要也无济于事。\
                  请换一个上下文更大的模型，用 `kith ask --new` 重新开始，或在 kith.toml 中更正该模型的 `contextWindow`。"
             ),
             NoticeText::CutOff => {
@@ -162,7 +231,7 @@ impl NoticeText<'_> {
             }
             NoticeText::InterruptedTooOften => "这一轮失败了：中断的次数太多。".to_owned(),
             NoticeText::SummaryInterruptedTooOften => {
-                "对话没有做成摘要：中断的次数太多。运行 `kith compact` 可以再试一次。".to_owned()
+                "没有生成摘要：中断的次数太多。运行 `kith compact` 可以再试一次。".to_owned()
             }
             NoticeText::LimitReached { bound, limits } => {
                 let limit = match bound {
@@ -190,6 +259,25 @@ impl NoticeText<'_> {
                 "这个线程的上一个会话只能读取（{problem}）。对话在这里重新开始，不含之前的内容。"
             ),
         }
+    }
+}
+
+/// What failed, for people who do not read English: the reason itself is the provider's sentence, which
+/// quotes the server.
+fn failure_in_chinese(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Network => "连不上模型服务",
+        FailureKind::Status => "模型服务返回了错误",
+        FailureKind::Loading => "本机的模型服务尚未就绪",
+        FailureKind::Auth => "模型服务不接受密钥",
+        FailureKind::Cut => "回答中途断开",
+        FailureKind::Timeout => "模型服务长时间没有响应",
+        FailureKind::Malformed => "无法识别模型服务的响应",
+        FailureKind::Empty => "模型给出了空回答",
+        FailureKind::Truncated => "工具调用到达长度上限，被截断",
+        FailureKind::ContextLength => "对话超出了模型的上下文长度",
+        FailureKind::Media => "模型不接受对话中的图片或文件",
+        FailureKind::Budget => "预算已用完",
     }
 }
 

@@ -51,6 +51,11 @@ pub enum Problem {
         root.display()
     )]
     RepositoryNotTrusted { root: PathBuf },
+    #[error(
+        "is ignored because it changed while a command ran that may have written untrusted text; read \
+         it, and run `touch` on it if it is right"
+    )]
+    WrittenByCommand,
     #[error("is ignored because it could not be read: {reason}")]
     Unreadable { reason: String },
     #[error("contains bytes that are not UTF-8; they were replaced")]

@@ -13,6 +13,7 @@
 //! - [`placeholder`]: what stands for protected paths that do not exist while a sandbox runs.
 //! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
+//! - [`tainted_period`]: when commands ran that may have written what strangers said.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
 //! - [`user`]: what USER.md says that programs need.
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
@@ -39,6 +40,7 @@ pub mod protected;
 pub mod reminders;
 pub mod skills;
 pub mod snapshot;
+pub mod tainted_period;
 pub mod trust;
 pub mod user;
 pub mod zones;

@@ -33,6 +33,7 @@ use crate::ownership::{self, FileStamp, file_key};
 use crate::platform::Platform;
 use crate::prompt_file::{FileLookup, OpenFile, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
+use crate::tainted_period::TaintedPeriod;
 use crate::trust;
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,8 @@ pub struct SnapshotRequest<'a> {
     pub user_home: Option<&'a Path>,
     /// Canonical folders that the owner trusts: see [`crate::trust`].
     pub trusted: &'a [PathBuf],
+    /// Times at which commands may have written the files of a project.
+    pub periods: &'a [TaintedPeriod],
     pub audience: Audience,
     /// The person spoken to, in a thread that no one else reads.
     pub user_id: Option<&'a str>,
@@ -251,6 +254,11 @@ impl<'a> Assembly<'a> {
             (Guard::Project { within }, None) if !real.starts_with(within) => {
                 let within = within.to_owned();
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
+            }
+            (Guard::Project { .. }, None)
+                if self.request.periods.iter().any(|it| it.covers(&real, &metadata)) =>
+            {
+                return Ok(self.leave_out(path, Problem::WrittenByCommand));
             }
             (Guard::Own | Guard::HouseMemory, Some(Problem::ForeignOwner { uid })) => {
                 let reason = format!("it belongs to user {uid}");

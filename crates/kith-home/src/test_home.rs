@@ -15,6 +15,7 @@ use crate::identity::ConfiguredIdentity;
 use crate::platform::Platform;
 use crate::snapshot::current::CurrentFiles;
 use crate::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
+use crate::tainted_period::TaintedPeriod;
 
 /// 2026-11-15, 21:59:59 UTC.
 pub(crate) const NOW_MS: u64 = 1_794_779_999_000;
@@ -30,6 +31,7 @@ pub(crate) struct TestHome {
     pub(crate) user_id: Option<&'static str>,
     /// At first the agent's home alone.
     pub(crate) trusted: Vec<PathBuf>,
+    pub(crate) periods: Vec<TaintedPeriod>,
     _folder: TempDir,
 }
 
@@ -57,6 +59,7 @@ impl TestHome {
             cwd,
             audience: Audience::Owner,
             configured: ConfiguredIdentity::default(),
+            periods: Vec::new(),
             user_id: Some("owner"),
             trusted,
             _folder: folder,
@@ -100,6 +103,7 @@ impl TestHome {
             cwd: &self.cwd,
             user_home: Some(&self.user_home),
             trusted: &self.trusted,
+            periods: &self.periods,
             audience: self.audience,
             user_id: self.user_id,
             now_ms,

@@ -1,6 +1,7 @@
-//! The client's side of the socket.
+//! The client's side of a connection to the host, over the house's socket or from another machine.
 
 mod blobs;
+mod host_frames;
 mod request;
 
 use std::io;
@@ -12,17 +13,20 @@ use kith_sessions::socket::{is_own_socket, socket_path};
 use kith_vocab::json::Json;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
+use host_frames::{HostFrames, HostWriter};
 use request::{OpenRequest, REQUEST_ID};
 
 use crate::call::{Access, Call, Follower, Payload, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
-use crate::protocol::{ClientHello, Frames, Greeting, HostFrame, write_frame};
+use crate::protocol::{ClientHello, Frames, Greeting, HostFrame, PROTOCOL, write_frame};
+use crate::remote::RemoteHost;
 
 /// How long a host may take to answer a hello. A stopped one never does.
 const HELLO_MS_MAX: u64 = 3_000;
+/// The same over a network.
+const REMOTE_HELLO_MS_MAX: u64 = 15_000;
 /// How long a host that answered it may say nothing at all: it shows itself more often than that.
 const SILENCE_MS_MAX: u64 = 30_000;
 
@@ -63,15 +67,32 @@ pub fn host_socket(kith_dir: &Path) -> PathBuf {
     usable.unwrap_or_else(|| socket_path(kith_dir))
 }
 
-/// Asks the host that listens at the path. The call notes what came, for the next host.
+/// Where a host is.
+#[derive(Clone, Copy)]
+pub enum HostAt<'a> {
+    /// On this machine, at this socket.
+    Socket(&'a Path),
+    Remote(&'a RemoteHost),
+}
+
+impl<'a> From<&'a PathBuf> for HostAt<'a> {
+    fn from(path: &'a PathBuf) -> HostAt<'a> {
+        HostAt::Socket(path)
+    }
+}
+
+/// Asks the host that listens there. The call notes what came, for the next host.
 pub async fn ask<C: Call, I: Payload>(
-    path: &Path,
+    at: impl Into<HostAt<'_>>,
     caller: &Caller,
     call: &mut C,
     follower: &Follower<I>,
     timeouts: Timeouts,
 ) -> Result<Response<C::Answer>, AskFailure> {
-    let (frames, writer) = greet(path, caller, timeouts).await?;
+    let (frames, writer) = match at.into() {
+        HostAt::Socket(path) => greet(path, caller, timeouts).await?,
+        HostAt::Remote(remote) => greet_remote(remote, caller).await?,
+    };
     let mut request = OpenRequest::new(frames, writer, timeouts, &follower.cancel);
     request.send(C::NAME, REQUEST_ID, Json::of(&*call)).await?;
     call.note_asked();
@@ -135,7 +156,7 @@ fn unreadable(error: impl std::fmt::Display) -> AskFailure {
     AskFailure::Refused(report.hint("quit the other kith, or use the same version in both places"))
 }
 
-type Connected = (Frames<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
+type Connected = (HostFrames, HostWriter);
 
 async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Connected, AskFailure> {
     // Whoever made the socket hears what is said, so it is looked at before anything is.
@@ -159,10 +180,35 @@ async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Conne
     let greeted: io::Result<_> = waited.map_err(|_| AskFailure::Silent)?;
     let greeted = greeted.map_err(AskFailure::Unreachable)?;
     match greeted.ok_or_else(|| of_another_user(path))? {
-        (Some(HostFrame::Hello(_)), frames, writer) => Ok((frames, writer)),
+        (Some(HostFrame::Hello(_)), frames, writer) => {
+            Ok((HostFrames::Socket(frames), HostWriter::Socket(writer)))
+        }
         (Some(HostFrame::Error(frame)), ..) => Err(AskFailure::Refused(frame.error)),
         _ => Err(AskFailure::Unreachable(io::ErrorKind::UnexpectedEof.into())),
     }
+}
+
+/// Says hello to a host on another machine, which may be of another version.
+async fn greet_remote(remote: &RemoteHost, caller: &Caller) -> Result<Connected, AskFailure> {
+    let (source, sink) = remote.connect().await?;
+    let (mut frames, mut writer) = (HostFrames::Remote(source), HostWriter::Remote(sink));
+    let greeting = async {
+        writer.send(&Greeting::Hello(ClientHello::of(caller))).await?;
+        frames.next().await
+    };
+    let greeted = tokio::time::timeout(Duration::from_millis(REMOTE_HELLO_MS_MAX), greeting).await;
+    match greeted.map_err(|_| AskFailure::Silent)?.map_err(failure_of)? {
+        Some(HostFrame::Hello(hello)) if hello.protocol == PROTOCOL => Ok((frames, writer)),
+        Some(HostFrame::Hello(hello)) => Err(AskFailure::Refused(other_protocol(hello.protocol))),
+        Some(HostFrame::Error(frame)) => Err(AskFailure::Refused(frame.error)),
+        _ => Err(AskFailure::Unreachable(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+fn other_protocol(of_host: u32) -> CallError {
+    let message = format!("the host uses protocol {of_host}, this kith {PROTOCOL}");
+    CallError::request(ErrorCode::ProtocolMismatch, message)
+        .hint("install the same version of kith on both machines")
 }
 
 /// Whether the other end of a socket is a process of the same user.

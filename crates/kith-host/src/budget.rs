@@ -7,7 +7,8 @@
 //!
 //! A server may count more than was reserved, and only its answer tells. So a request waits while those
 //! under way could use up the rest if their models read and wrote as much as they can: at most one
-//! request passes a cap. Where nobody knows how much a model reads, its requests are made one at a time.
+//! request passes a cap. Where nobody knows how much a model reads, and until its server has answered
+//! once, its requests are made one at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,7 +20,9 @@ use jiff::tz::TimeZone;
 use kith_engine::spending::{SpendingReader, Spent};
 use kith_sessions::store::{RemovedSpending, SessionStore};
 use kith_vocab::blocking::blocking;
-use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, SpendRefusal, SpendRequest};
+use kith_vocab::budget::{
+    Budget, CapAmount, CapPeriod, CapReached, Settlement, SpendRefusal, SpendRequest,
+};
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::Reserved;
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
@@ -53,13 +56,22 @@ struct HouseSpending {
     open: BTreeMap<EventId, OpenReservation>,
     /// A server has counted more than its model can use, so nobody knows how much any request uses.
     has_been_exceeded: bool,
+    /// The models whose servers have answered, so that it is known how they count.
+    answered: BTreeSet<ModelKey>,
 }
+
+/// Provider and model.
+type ModelKey = (String, String);
 
 #[derive(Clone, Debug)]
 struct OpenReservation {
+    model: ModelKey,
     day: Date,
     thread_id: ThreadId,
     most: Amount,
+    /// What its model can use, as far as that is known.
+    claimed: Option<Amount>,
+    /// What it is reckoned with while it is under way.
     worst: Amount,
 }
 
@@ -132,7 +144,7 @@ impl Budget for HouseBudget {
             return Ok(());
         }
         let day = day_of(request.at);
-        let HouseSpending { days, open, has_been_exceeded } = &mut *spending;
+        let HouseSpending { days, open, has_been_exceeded, answered } = &mut *spending;
         let sums = days.entry(day).or_insert_with(|| blocking(|| self.read_day(day, open)));
         let most = Amount::reserved(request.most);
         sums.check(&caps, request.thread_id, most).map_err(SpendRefusal::CapReached)?;
@@ -143,23 +155,38 @@ impl Budget for HouseBudget {
             return Err(SpendRefusal::Wait(Box::pin(Arc::clone(&self.settled).notified_owned())));
         }
         sums.add(request.thread_id, most);
-        let known = request.worst.filter(|_| !*has_been_exceeded).map(Amount::reserved);
+        let model = (request.provider.to_owned(), request.model.to_owned());
+        let is_believed = !*has_been_exceeded && answered.contains(&model);
+        let claimed = request.worst.map(Amount::reserved);
         // What has no price costs nothing, however much it is.
         let cost_micros = request.most.cost_micros.map_or(0, |_| u64::MAX);
-        let worst = known.unwrap_or(Amount { tokens: u64::MAX, cost_micros });
+        let worst =
+            claimed.filter(|_| is_believed).unwrap_or(Amount { tokens: u64::MAX, cost_micros });
         let thread_id = request.thread_id.clone();
-        open.insert(request.request_id, OpenReservation { day, thread_id, most, worst });
+        let reservation = OpenReservation { model, day, thread_id, most, claimed, worst };
+        open.insert(request.request_id, reservation);
         // Other days are read again when a clock comes back to them.
         days.retain(|it, _| is_near(*it, day));
         Ok(())
     }
 
-    fn settle(&self, request_id: EventId, used: Option<&Usage>) {
+    fn settle(&self, request_id: EventId, settlement: Settlement) {
         let mut spending = self.spending();
         let Some(reserved) = spending.open.remove(&request_id) else { return };
-        let OpenReservation { day, thread_id, most, worst } = reserved;
-        if let Some(used) = used.map(Amount::of) {
-            spending.has_been_exceeded |= used.minus(worst) != Amount::default();
+        let OpenReservation { model, day, thread_id, most, claimed, .. } = reserved;
+        let has_answered = match settlement {
+            // A request that was refused, or stopped, says nothing of how its server counts.
+            Settlement::Used(usage) => !usage.is_estimate && usage != Usage::default(),
+            Settlement::Uncounted => true,
+            Settlement::Unknown => false,
+        };
+        if has_answered {
+            spending.answered.insert(model);
+        }
+        if let Settlement::Used(usage) = settlement {
+            let used = Amount::of(&usage);
+            let is_more = |claimed: Amount| used.minus(claimed) != Amount::default();
+            spending.has_been_exceeded |= claimed.is_some_and(is_more);
             if let Some(sums) = spending.days.get_mut(&day) {
                 sums.replace(&thread_id, most, used);
             }

@@ -10,6 +10,7 @@ pub mod message;
 pub mod models;
 pub mod policy;
 pub mod priming;
+pub mod project;
 pub mod queue;
 pub mod session;
 pub mod subscription;

@@ -17,7 +17,8 @@ use crate::calls::daemon::HostKind;
 use crate::connection::HostHere;
 use crate::error::CallError;
 use crate::house::House;
-use crate::read_side::ReadSide;
+use crate::read_side::{ReadProgress, ReadReporter, ReadSide};
+use crate::remote::{RemoteAddress, RemoteHost};
 use crate::routes;
 use crate::settings::watch::SettingsWatch;
 
@@ -31,10 +32,13 @@ pub enum ReadsFrom {
     Host,
 }
 
+/// A client of one house, wherever its host is.
 pub struct Client {
     pub(crate) house: House,
     pub(crate) caller: Caller,
     reads_from: ReadsFrom,
+    /// The host, if it is on another machine. Then nothing is read or written here.
+    pub(crate) remote: Option<Arc<RemoteHost>>,
     /// Read when they are first needed.
     pub(crate) settings: OnceCell<Arc<SettingsWatch>>,
     /// Where a host in this process tells what became of turns that an earlier one left unfinished;
@@ -44,6 +48,7 @@ pub struct Client {
     pub(crate) kind: HostKind,
     /// The host, if it is in this process.
     pub(crate) here: Arc<Mutex<Option<HostHere>>>,
+    read_reporter: Option<ReadReporter>,
     /// Until when, by the monotonic clock, this process does not try to be the host: it has given the
     /// house up to another one, which is about to be.
     pub(crate) released_until: Arc<AtomicU64>,
@@ -52,8 +57,36 @@ pub struct Client {
 impl Client {
     pub fn new(house: House, caller: Caller, reads_from: ReadsFrom) -> Client {
         let (settings, here, released_until) = (OnceCell::new(), Arc::default(), Arc::default());
-        let (resume_notes, kind) = (None, HostKind::Command);
-        Client { house, caller, reads_from, settings, resume_notes, kind, here, released_until }
+        let (resume_notes, read_reporter, kind) = (None, None, HostKind::Command);
+        Client {
+            house,
+            caller,
+            reads_from,
+            remote: None,
+            settings,
+            resume_notes,
+            kind,
+            here,
+            read_reporter,
+            released_until,
+        }
+    }
+
+    /// A client of a host on another machine. `house` is what that host says of itself.
+    pub fn of_remote(house: House, caller: Caller, remote: Arc<RemoteHost>) -> Client {
+        let client = Client::new(house, caller, ReadsFrom::Host);
+        Client { remote: Some(remote), ..client }
+    }
+
+    /// Where the host is, if it is on another machine.
+    pub fn remote_address(&self) -> Option<&RemoteAddress> {
+        self.remote.as_ref().map(|remote| remote.address())
+    }
+
+    /// Whether the host is on another machine, which then chooses the model and whose files cannot be
+    /// read here.
+    pub fn is_remote(&self) -> bool {
+        self.remote.is_some()
     }
 
     /// Says what this process is to those who ask its host. A conversation gives the house up to a
@@ -69,6 +102,13 @@ impl Client {
     #[must_use]
     pub fn resuming(mut self, notes: mpsc::Sender<String>) -> Client {
         self.resume_notes = Some(notes);
+        self
+    }
+
+    /// Tells how far long reading of the files has come.
+    #[must_use]
+    pub fn reporting(mut self, report: impl Fn(ReadProgress) + Send + Sync + 'static) -> Client {
+        self.read_reporter = Some(Arc::new(report));
         self
     }
 
@@ -123,9 +163,11 @@ impl Client {
             return self.ask_host(call, follower).await;
         }
         let started = self.here.lock().await.as_ref().map(|here| Arc::clone(here.host.reads()));
-        let side = match started {
-            Some(side) => side,
-            None => Arc::new(ReadSide::open(self.house.clone()).await),
+        let side = if let Some(side) = started {
+            side
+        } else {
+            let side = ReadSide::open(self.house.clone()).await;
+            Arc::new(side.reporting_to(self.read_reporter.clone()))
         };
         routes::reads().answer(&side, self.caller.clone(), call, follower).await
     }

@@ -6,6 +6,7 @@
 //! twice.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,10 +14,11 @@ use std::time::Duration;
 use kith_engine::engine::EngineError;
 use kith_sessions::socket::socket_path;
 use kith_vocab::clock::Clock as _;
+use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::attach::{self, AskFailure, Timeouts};
+use crate::attach::{self, AskFailure, HostAt, Timeouts};
 use crate::call::{Call, Follower, Payload, Reply};
 use crate::calls::daemon::{HostKind, ReleaseReason};
 use crate::client::Client;
@@ -26,7 +28,9 @@ use crate::host::daemon::{HttpEntry, ReleaseRequests};
 use crate::host::{Host, HostStart};
 use crate::http;
 use crate::http::access::HttpAccess;
+use crate::http::tls::{CertificateFiles, TlsIdentity};
 use crate::notes::HostNote;
+use crate::remote::RemoteHost;
 use crate::routes;
 use crate::serve::Server;
 use crate::settings::watch::SettingsWatch;
@@ -37,6 +41,9 @@ const TRIES_MAX: u32 = 10_000;
 const UNREACHED_MS_MAX: u64 = 10_000;
 /// How long to wait before looking again for a host that is on its way up or down.
 const LOOK_AGAIN_MS: u64 = 10;
+/// The same of a host on another machine that has answered before.
+const REMOTE_UNREACHED_MS_MAX: u64 = 60_000;
+const REMOTE_LOOK_AGAIN_MS: u64 = 250;
 /// How long a conversation that gives the house up waits for the turns that run.
 const RELEASE_MS_MAX: u64 = 30_000;
 /// How long a conversation that gave the house up lets the other process become the host.
@@ -61,6 +68,9 @@ impl Client {
     }
 
     async fn enter(&self) -> Result<HostStart, CallError> {
+        if self.remote.is_some() {
+            return Ok(HostStart::Elsewhere { holder: String::from("another machine") });
+        }
         let mut here = self.here.lock().await;
         if let Some(here) = &*here {
             return Ok(HostStart::Here(Arc::clone(&here.host)));
@@ -124,6 +134,36 @@ impl Client {
         Ok(address)
     }
 
+    /// Serves the host to other machines, over TLS and to whoever has the token; the address by which
+    /// they reach it. The host must be in this process.
+    pub async fn serve_remote(
+        &self,
+        listen: SocketAddr,
+        certificate: Option<&CertificateFiles>,
+    ) -> Result<String, CallError> {
+        let here = self.here.lock().await;
+        let Some(HostHere { host, server }) = &*here else {
+            return Err(CallError::bug("only the host can be served"));
+        };
+        let identity = match certificate {
+            Some(files) => TlsIdentity::of_files(files)?,
+            None => TlsIdentity::of_house(&self.house)?,
+        };
+        // One of its own: wrong tokens from elsewhere must not lock out the page of this machine.
+        let access = HttpAccess::of_house(&self.house, Arc::new(SystemClock))
+            .map_err(|error| CallError::filesystem(format!("cannot use the token: {error}")))?;
+        let cannot_listen = |error: io::Error| {
+            CallError::filesystem(format!("cannot listen at `{listen}`: {error}"))
+                .hint("use an address of this machine and a free port; port 0 takes any")
+        };
+        let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+        let bound = listener.local_addr().map_err(cannot_listen)?;
+        http::serve_tls(listener, Arc::clone(server.state()), Arc::new(access), identity.acceptor);
+        let address = format!("https://{bound}#{}", identity.sha256);
+        host.set_remote_address(address.clone());
+        Ok(address)
+    }
+
     /// Waits until somebody asks the host in this process to give up the house.
     pub async fn release_requested(&self) -> ReleaseReason {
         let requests = self.here.lock().await.as_ref().map(|it| it.host.releases());
@@ -165,6 +205,9 @@ impl Client {
         mut call: C,
         follower: Follower<I>,
     ) -> Reply<C::Answer> {
+        if let Some(remote) = &self.remote {
+            return self.ask_remote(remote, call, follower).await;
+        }
         let mut unreached_ms = 0;
         let mut holder = String::new();
         for _ in 0..TRIES_MAX {
@@ -213,6 +256,39 @@ impl Client {
             }
         }
         Err(self.silent(&holder, "exited every time it was asked"))
+    }
+
+    /// Asks the host on another machine. One that answered before is waited for when it is gone: it may
+    /// be on its way up again, as a newer version.
+    async fn ask_remote<C: Call, I: Payload>(
+        &self,
+        remote: &RemoteHost,
+        mut call: C,
+        follower: Follower<I>,
+    ) -> Reply<C::Answer> {
+        let mut unreached_ms = 0;
+        for _ in 0..TRIES_MAX {
+            let (at, timeouts) = (HostAt::Remote(remote), Timeouts::default());
+            match attach::ask(at, &self.caller, &mut call, &follower, timeouts).await {
+                Ok(answer) => return Ok(answer),
+                Err(AskFailure::Refused(error)) => return Err(error),
+                Err(AskFailure::Silent) => return Err(remote.silent()),
+                Err(AskFailure::Disconnected) => unreached_ms = 0,
+                Err(AskFailure::Unreachable(error))
+                    if !remote.was_reached() || unreached_ms >= REMOTE_UNREACHED_MS_MAX =>
+                {
+                    return Err(remote.unreachable(&error));
+                }
+                Err(AskFailure::Unreachable(_)) => {
+                    tokio::time::sleep(Duration::from_millis(REMOTE_LOOK_AGAIN_MS)).await;
+                    unreached_ms += REMOTE_LOOK_AGAIN_MS;
+                }
+            }
+            if follower.cancel.is_cancelled() {
+                return Err(stopped());
+            }
+        }
+        Err(remote.silent())
     }
 
     fn silent(&self, holder: &str, what: &str) -> CallError {

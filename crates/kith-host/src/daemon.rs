@@ -7,7 +7,7 @@ use std::time::Duration;
 use kith_sessions::daemon_log::{daemon_log_path, open_daemon_log};
 use kith_tools::launch;
 
-use crate::attach::{self, AskFailure, Timeouts};
+use crate::attach::{self, AskFailure, HostAt, Timeouts};
 use crate::call::{Call, Follower, Response};
 use crate::calls::daemon::{GetStatus, HostKind, HostStatus, ReleaseHouse, ReleaseReason};
 use crate::client::Client;
@@ -35,14 +35,21 @@ impl Client {
         &self,
         mut call: C,
     ) -> Result<Option<Response<C::Answer>>, CallError> {
+        let remote = self.remote.as_deref();
         let path = attach::host_socket(&self.house.kith_dir());
+        let at = remote.map_or(HostAt::Socket(&path), HostAt::Remote);
         let follower = Follower::<()>::none();
-        let asked = attach::ask(&path, &self.caller, &mut call, &follower, Timeouts::default());
-        match asked.await {
-            Ok(response) => Ok(Some(response)),
-            Err(AskFailure::Unreachable(_) | AskFailure::Disconnected) => Ok(None),
-            Err(AskFailure::Refused(error)) => Err(error),
-            Err(AskFailure::Silent) => {
+        let asked = attach::ask(at, &self.caller, &mut call, &follower, Timeouts::default());
+        match (asked.await, remote) {
+            (Ok(response), _) => Ok(Some(response)),
+            // One that answered before has ended; of another nobody knows whether it is there.
+            (Err(AskFailure::Unreachable(error)), Some(remote)) if !remote.was_reached() => {
+                Err(remote.unreachable(&error))
+            }
+            (Err(AskFailure::Unreachable(_) | AskFailure::Disconnected), _) => Ok(None),
+            (Err(AskFailure::Refused(error)), _) => Err(error),
+            (Err(AskFailure::Silent), Some(remote)) => Err(remote.silent()),
+            (Err(AskFailure::Silent), None) => {
                 let message = "the host does not answer; it may be suspended";
                 Err(CallError::request(ErrorCode::RuntimeBusy, message)
                     .hint("resume it with `fg`, or kill it (nothing will be lost)"))

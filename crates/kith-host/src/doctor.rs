@@ -26,9 +26,10 @@ use crate::calls::house::{CheckHouse, DoctorCheck as Check, DoctorReport, Health
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::house::House;
-use crate::opening;
+use crate::opening::{self, Voices};
 use crate::read_side::ReadSide;
 use crate::settings::watch::SettingsWatch;
+use crate::tainted_files::periods;
 use crate::team::Member;
 use crate::trust::TrustView;
 
@@ -145,9 +146,13 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
         Err(report) => return failed(name, &report),
     };
     let whose = (house, member);
-    let (cwd, folders) = (&house.cwd, trust.folders());
-    let assembled = match blocking(|| opening::assemble(whose, cwd, Audience::Owner, now, folders))
-    {
+    let periods = match periods::stored(desk, now).await {
+        Ok(periods) => periods,
+        Err(error) => return failed(name, &CallError::from(error)),
+    };
+    let voices = Voices { folders: trust.folders(), periods: &periods };
+    let cwd = &house.cwd;
+    let assembled = match blocking(|| opening::assemble(whose, cwd, Audience::Owner, now, voices)) {
         Ok(assembled) => assembled,
         Err(error) => return failed(name, &CallError::from(error)),
     };

@@ -8,6 +8,7 @@ mod code;
 
 use std::error::Error;
 use std::fmt;
+use std::fs;
 use std::io;
 use std::iter;
 use std::path::Path;
@@ -177,6 +178,12 @@ impl From<LockError> for CallError {
 }
 
 /// The disk refused something in `.kith`.
+/// A file that is `Agent.md` but for capital letters, which most file systems tell apart.
+fn misnamed_constitution(home: &Path) -> Option<String> {
+    let names = fs::read_dir(home).ok()?.filter_map(|it| it.ok()?.file_name().into_string().ok());
+    names.into_iter().find(|name| name.eq_ignore_ascii_case("Agent.md"))
+}
+
 fn on_disk(error: impl Error + Send + Sync + 'static) -> CallError {
     CallError::filesystem(error).hint("check that `.kith` is a writable folder")
 }
@@ -185,7 +192,10 @@ impl From<HomeError> for CallError {
     fn from(error: HomeError) -> CallError {
         match error {
             HomeError::NotAHome { ref path } => {
-                let hint = format!("`kith init {}` creates an agent there", quoted(path));
+                let hint = match misnamed_constitution(path) {
+                    Some(name) => format!("rename `{name}` to `Agent.md`"),
+                    None => format!("`kith init {}` creates an agent there", quoted(path)),
+                };
                 CallError::request(ErrorCode::HomeNotFound, error).hint(hint)
             }
             HomeError::Untrusted { ref home, .. } => {

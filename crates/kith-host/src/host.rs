@@ -1,12 +1,14 @@
 //! The host: the one process that writes in a house. It holds the lock and the engine.
 
 pub mod approvals;
+pub(crate) mod chat;
 pub mod compaction;
 pub mod daemon;
 pub mod dialog;
 pub mod message;
 pub mod models;
 pub mod parts;
+pub mod projects;
 pub mod queue;
 pub mod scripts;
 pub mod subscription;
@@ -187,6 +189,7 @@ impl Host {
     /// Waits until no turn runs, and writes down what makes the next start faster.
     pub async fn end(&self) {
         self.engine.until_rest().await;
+        self.setup.end_background().await;
         self.engine.flush().await;
         self.threads.until_written().await;
         self.engine.stop().await;
@@ -222,6 +225,7 @@ impl Host {
     pub async fn give_up(&self) {
         self.giving_up.cancel();
         self.engine.stop().await;
+        self.setup.end_background().await;
         self.engine.flush().await;
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

@@ -7,19 +7,29 @@
 //! - `gate`: whether it was meant for this server, and sent by its own page or by no page at all.
 //! - [`access`]: whether it comes from the owner: a token for programs, a cookie for the page.
 //! - `api`: calls, and their answers.
+//! - `chat`: the AI SDK's UI message stream.
+//! - `priming`: scripts under the addresses of their own design.
 //! - `event_stream`, `websocket`: calls that have items.
 //! - [`openapi`]: the description of all calls.
 //! - `page`: the files of the page.
-//! - `reply`: responses and their headers.
+//! - `query`: what stands in addresses; `reply`: responses and their headers.
+//! - [`tls`]: the certificate of the listener that other machines reach.
+//! - `strangers`, `timed_stream`: clients that send nothing, and clients that read nothing.
 
 pub mod access;
 mod api;
+mod chat;
 mod event_stream;
 mod gate;
 pub mod openapi;
 mod page;
+mod priming;
+mod query;
 mod reply;
-mod websocket;
+mod strangers;
+mod timed_stream;
+pub mod tls;
+pub(crate) mod websocket;
 
 use std::convert::Infallible;
 use std::io;
@@ -33,12 +43,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
 
 use access::HttpAccess;
 use gate::Hosts;
 use reply::{HttpProblem, ReplyBody};
+use strangers::{Stranger, Strangers};
+use timed_stream::TimedStream;
 
 use crate::serve::ServerState;
 
@@ -49,20 +63,37 @@ const CONNECTIONS_MAX: usize = 2_048;
 const CONNECTIONS_MIN: usize = 16;
 /// How long a client may take to send the head of a request, also between two requests.
 const HEAD_MS_MAX: u64 = 10_000;
+/// How long a client may take nothing of a response.
+const WRITE_MS_MAX: u64 = 30_000;
 /// Bytes of a head. Those of the page have less than a quarter of it.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
+/// How long a connection waits for the place of another one that was closed.
+const PLACE_MS_MAX: u64 = 1_000;
 /// How long to wait for a descriptor when there is none left.
 const ACCEPT_AGAIN_MS: u64 = 50;
 /// How long a response under way may take when the host ends.
 const LAST_RESPONSE_MS_MAX: u64 = 1_000;
+
+const HEALTH: &str = "/api/health";
+const OPENAPI: &str = "/api/openapi.json";
+const SOCKET: &str = "/api/socket";
 
 /// What all requests share.
 pub(crate) struct HttpState {
     pub(crate) server: Arc<ServerState>,
     pub(crate) access: Arc<HttpAccess>,
     hosts: Hosts,
+    /// `None`: the loopback address, which needs none.
+    tls: Option<TlsAcceptor>,
+    strangers: Arc<Strangers>,
+}
+
+/// A connection while it lives: its place, and whether it is known.
+struct Visit {
+    stranger: Stranger,
+    _place: OwnedSemaphorePermit,
 }
 
 /// Listens on the loopback address. `port` 0 takes any.
@@ -77,10 +108,26 @@ pub(crate) fn serve(
     access: Arc<HttpAccess>,
 ) -> io::Result<SocketAddr> {
     let address = listener.local_addr()?;
-    let hosts = Hosts::of_loopback(address.port());
+    let (hosts, tls) = (Hosts::of_loopback(address.port()), None);
     let connections = server.connections.clone();
-    connections.spawn(accept_all(listener, Arc::new(HttpState { server, access, hosts })));
+    let strangers = Arc::default();
+    let state = HttpState { server, access, hosts, tls, strangers };
+    connections.spawn(accept_all(listener, Arc::new(state)));
     Ok(address)
+}
+
+/// The same over TLS, for other machines.
+pub(crate) fn serve_tls(
+    listener: TcpListener,
+    server: Arc<ServerState>,
+    access: Arc<HttpAccess>,
+    tls: TlsAcceptor,
+) {
+    let (hosts, tls) = (Hosts::Tls, Some(tls));
+    let connections = server.connections.clone();
+    let strangers = Arc::default();
+    let state = HttpState { server, access, hosts, tls, strangers };
+    connections.spawn(accept_all(listener, Arc::new(state)));
 }
 
 async fn accept_all(listener: TcpListener, state: Arc<HttpState>) {
@@ -95,10 +142,29 @@ async fn accept_all(listener: TcpListener, state: Arc<HttpState>) {
             tokio::time::sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await;
             continue;
         };
-        // One that finds no place is closed: its browser tries again.
-        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            let connections = state.server.connections.clone();
-            connections.spawn(attend(stream, Arc::clone(&state), place));
+        let stranger = state.strangers.enter();
+        let connections = state.server.connections.clone();
+        connections.spawn(attend(stream, Arc::clone(&state), stranger, Arc::clone(&places)));
+    }
+}
+
+/// A place among the connections. If there is none, the oldest stranger gives its own up; one that
+/// finds only the owner's is closed, and its browser tries again.
+async fn place_for(
+    stranger: &Stranger,
+    strangers: &Strangers,
+    places: Arc<Semaphore>,
+) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+        return Some(place);
+    }
+    strangers.close_oldest();
+    tokio::select! {
+        biased;
+        () = stranger.closed.cancelled() => None,
+        // Those who were closed leave at once.
+        place = tokio::time::timeout(Duration::from_millis(PLACE_MS_MAX), places.acquire_owned()) => {
+            place.ok()?.ok()
         }
     }
 }
@@ -109,13 +175,41 @@ fn connections_max(descriptors_max: Option<u64>) -> usize {
     usize::try_from(third).unwrap_or(CONNECTIONS_MAX).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX)
 }
 
-async fn attend(stream: TcpStream, state: Arc<HttpState>, place: OwnedSemaphorePermit) {
+async fn attend(
+    stream: TcpStream,
+    state: Arc<HttpState>,
+    stranger: Stranger,
+    places: Arc<Semaphore>,
+) {
+    let Some(place) = place_for(&stranger, &state.strangers, places).await else { return };
     // Sends small frames at once. If the option cannot be set, they only arrive a little later.
     stream.set_nodelay(true).ok();
+    let Some(tls) = &state.tls else { return attend_stream(stream, state, stranger, place).await };
+    let accepting = tokio::time::timeout(Duration::from_millis(HEAD_MS_MAX), tls.accept(stream));
+    let accepted = tokio::select! {
+        biased;
+        () = state.server.over.cancelled() => return,
+        () = stranger.closed.cancelled() => return,
+        accepted = accepting => accepted,
+    };
+    // Whoever does not finish the handshake has said nothing that could be answered.
+    if let Ok(Ok(stream)) = accepted {
+        attend_stream(stream, state, stranger, place).await;
+    }
+}
+
+async fn attend_stream(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    state: Arc<HttpState>,
+    stranger: Stranger,
+    place: OwnedSemaphorePermit,
+) {
+    let stream = TimedStream::new(stream, Duration::from_millis(WRITE_MS_MAX));
     let over = state.server.over.clone();
-    let place = Arc::new(place);
+    let closed = stranger.closed.clone();
+    let visit = Arc::new(Visit { stranger, _place: place });
     let service =
-        service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&place)));
+        service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&visit)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(HEAD_MS_MAX))
@@ -127,6 +221,7 @@ async fn attend(stream: TcpStream, state: Arc<HttpState>, place: OwnedSemaphoreP
     tokio::select! {
         // A connection that fails is a client that left.
         ended = connection.as_mut() => drop(ended),
+        () = closed.cancelled() => (),
         () = over.cancelled() => {
             connection.as_mut().graceful_shutdown();
             let last = Duration::from_millis(LAST_RESPONSE_MS_MAX);
@@ -135,12 +230,18 @@ async fn attend(stream: TcpStream, state: Arc<HttpState>, place: OwnedSemaphoreP
     }
 }
 
+/// Whether an address is read and takes no body.
+fn is_only_read(path: &str) -> bool {
+    let is_named = [HEALTH, OPENAPI, SOCKET, priming::SCRIPTS].contains(&path);
+    is_named || !path.starts_with("/api/") || chat::id_in(path).is_some()
+}
+
 async fn answer(
     request: Request<Incoming>,
     state: Arc<HttpState>,
-    place: Arc<OwnedSemaphorePermit>,
+    visit: Arc<Visit>,
 ) -> Result<Response<ReplyBody>, Infallible> {
-    Ok(match route(request, &state, place).await {
+    Ok(match route(request, &state, visit).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     })
@@ -149,12 +250,12 @@ async fn answer(
 async fn route(
     request: Request<Incoming>,
     state: &Arc<HttpState>,
-    place: Arc<OwnedSemaphorePermit>,
+    visit: Arc<Visit>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     gate::check(&request, &state.hosts)?;
     let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
-        (&Method::GET, "/api/health") => return Ok(reply::json(&serde_json::json!({"ok": true}))),
+        (&Method::GET, HEALTH) => return Ok(reply::json(&serde_json::json!({"ok": true}))),
         (&Method::POST, "/api/login") => return api::login(request, state).await,
         _ => (),
     }
@@ -165,10 +266,18 @@ async fn route(
         };
     }
     state.access.check(request.headers())?;
+    visit.stranger.is_known();
     match (request.method(), path.as_str()) {
-        (&Method::POST, "/api/logout") => Ok(api::logout(state)),
-        (&Method::GET, "/api/openapi.json") => Ok(reply::json(openapi::document())),
-        (&Method::GET, "/api/socket") => websocket::upgrade(request, state, place),
+        (&Method::POST, "/api/logout") => api::logout(request.headers(), state),
+        (&Method::GET, OPENAPI) => Ok(reply::json(openapi::document())),
+        (&Method::GET, SOCKET) => websocket::upgrade(request, state, visit),
+        (&Method::POST, path) if is_only_read(path) => Err(HttpProblem::method_not_allowed(path)),
+        (&Method::POST, "/api/chat") => chat::send(request, state).await,
+        (&Method::GET, path) if chat::id_in(path).is_some() => {
+            chat::resume(chat::id_in(path).unwrap_or_default(), &request, state).await
+        }
+        (&Method::GET, priming::SCRIPTS) => priming::list(&request, state).await,
+        (&Method::POST, priming::SAVE) => priming::save(request, state).await,
         (&Method::POST, path) => match path.strip_prefix("/api/") {
             Some(name) => api::call(name, request, state).await,
             None => Err(HttpProblem::not_found(path)),

@@ -14,8 +14,10 @@
 //! - [`client`]: how a program asks; [`attachments`]: files that go along with a message.
 //! - [`read_side`], [`host`]: who answers, from the files or as the writer of the house.
 //! - [`connection`], [`attach`], [`serve`], [`protocol`]: the host in another process.
-//! - [`http`]: the host for browsers and programs; [`daemon`]: a host that stays.
-//! - [`priming`]: the scripts that were chosen for a conversation.
+//! - [`http`]: the host for browsers and programs; [`daemon`], [`service`]: a host that stays; [`remote`]: a host on
+//!   another machine.
+//! - [`priming`]: the scripts that were chosen for a conversation; [`projects`]: the folders they take
+//!   place in.
 //! - [`doctor`]: what may be wrong with a house.
 //! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
 //! - [`words`]: short words for ids, times and outcomes; [`notes`]: what is told beside an answer;
@@ -48,14 +50,17 @@ pub mod opening;
 pub mod policy;
 pub mod price;
 pub mod priming;
+pub mod projects;
 pub mod protocol;
 pub mod read_side;
+pub mod remote;
 pub mod replies;
 pub mod router;
 pub mod routes;
 pub mod sandbox;
 pub mod secrets;
 pub mod serve;
+pub mod service;
 pub mod session_search;
 pub mod settings;
 pub mod skills;

@@ -1,5 +1,6 @@
 //! The start of a session: the snapshot of the agent's files, and its tools.
 
+mod background;
 mod news;
 
 use std::env;
@@ -11,10 +12,10 @@ use jiff::tz::TimeZone;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
-use kith_engine::turn::approvals::ApprovalSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
+use kith_home::tainted_period::TaintedPeriod;
 use kith_home::user::UserFacts;
 use kith_home::zones::Places;
 use kith_sessions::desk::Repository;
@@ -22,6 +23,8 @@ use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
 use kith_tools::ToolSetup;
 use kith_tools::exec_shell::CommandSetup;
+use kith_tools::exec_shell::background::BackgroundCommands;
+use kith_tools::file_claims::FileClaims;
 use kith_tools::read_log::ReadLog;
 use kith_tools::roots::Roots;
 use kith_tools::sandbox::supervisor;
@@ -29,6 +32,7 @@ use kith_tools::session_search;
 use kith_tools::shell_lookup::DiskLookup;
 use kith_tools::trust::TrustOf;
 use kith_vocab::budget::Budget;
+use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{InstructionSnapshotEvent, Trust};
 use kith_vocab::header::{Audience, SessionHeader};
@@ -37,6 +41,7 @@ use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
+use self::background::{CommandNotes, NotesOfHost};
 use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
@@ -48,6 +53,7 @@ use crate::session_search::HouseSearch;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::skills::SkillSearch;
+use crate::tainted_files::periods::NotedCommands;
 use crate::tainted_files::{NotedWrites, TaintedFiles};
 use crate::team::Member;
 use crate::trust::CurrentTrust;
@@ -68,6 +74,11 @@ pub trait HouseSetup: AgentSetup {
 
     /// Takes note of the repositories that are trusted from now on.
     fn set_repositories(&self, repositories: Vec<Repository>);
+
+    /// Ends the commands that run in the background.
+    fn end_background(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 pub struct HomeSetup {
@@ -82,6 +93,10 @@ pub struct HomeSetup {
     tainted: Arc<TaintedFiles>,
     /// The files that each session has read; it lives longer than a turn.
     reads: Arc<ReadLog>,
+    background: Arc<BackgroundCommands>,
+    command_notes: Arc<CommandNotes>,
+    /// Keeps commands outside the sandbox apart from whoever could change their files.
+    claims: Arc<FileClaims>,
 }
 
 impl HomeSetup {
@@ -92,6 +107,8 @@ impl HomeSetup {
         tainted: Arc<TaintedFiles>,
     ) -> HomeSetup {
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+        let command_notes = CommandNotes::open(house.kith_dir());
+        let notes = Box::new(NotesOfHost(Arc::clone(&command_notes)));
         HomeSetup {
             budget: Arc::new(HouseBudget::new(Arc::clone(&settings), store)),
             trust: Arc::new(CurrentTrust::new(house.clone(), repositories)),
@@ -102,6 +119,9 @@ impl HomeSetup {
             tainted,
             secrets: KnownSecrets::default(),
             reads: Arc::default(),
+            background: Arc::new(BackgroundCommands::new(notes)),
+            command_notes,
+            claims: Arc::default(),
         }
     }
 
@@ -113,7 +133,9 @@ impl HomeSetup {
         audience: Audience,
         now: u64,
     ) -> Result<AssembledSnapshot, HomeError> {
-        assemble((&self.house, member), cwd, audience, now, self.trust.view().folders())
+        let (trust, periods) = (self.trust.view(), self.tainted.commands().list());
+        let voices = Voices { folders: trust.folders(), periods: &periods };
+        assemble((&self.house, member), cwd, audience, now, voices)
     }
 
     /// The agent whose session it is. A session outlives its agent's place in the settings, but
@@ -159,6 +181,7 @@ impl HomeSetup {
             commands: self.commands(&places),
             places: Arc::new(places),
             reads: Arc::clone(&self.reads),
+            claims: Arc::clone(&self.claims),
             further: vec![session_search::tool(Arc::new(search))],
         });
         let noted = |tool| {
@@ -188,8 +211,10 @@ impl HomeSetup {
             places: seen,
             variables: sandbox::variables(),
             supervisor: supervisor().map(Path::to_owned),
+            background: Arc::clone(&self.background),
             // A command may print any file of its folder, also one that it does not name.
-            output_trust: self.trust_of(|tainted, _| tainted.know_any()),
+            output_trust: self.trust_of(TaintedFiles::may_be_at),
+            times: Some(Arc::new(NotedCommands(Arc::clone(self.tainted.commands())))),
         }
     }
 
@@ -223,6 +248,10 @@ impl HouseSetup for HomeSetup {
     fn set_repositories(&self, repositories: Vec<Repository>) {
         self.trust.set_repositories(repositories);
     }
+
+    fn end_background(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.background.end())
+    }
 }
 
 impl AgentSetup for HomeSetup {
@@ -253,10 +282,7 @@ impl AgentSetup for HomeSetup {
             language: HomeSetup::language(&settings, header),
             sandbox: sandbox::offered,
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
-            approvals: ApprovalSetup {
-                expires_ms: settings.approval_expires_ms,
-                ..ApprovalSetup::default()
-            },
+            approvals: settings.approvals.clone(),
             secrets: self.secrets.filter(&settings),
         })
     }
@@ -266,7 +292,9 @@ impl AgentSetup for HomeSetup {
         let settings = self.settings.recent();
         let Ok(member) = HomeSetup::member(&settings, header) else { return Vec::new() };
         let trust = self.trust.view();
-        let mut news = self.looks.news((&self.house, &member, trust.folders()), header, told, now);
+        let periods = self.tainted.commands().list();
+        let voices = Voices { folders: trust.folders(), periods: &periods };
+        let mut news = self.looks.news((&self.house, &member, voices), header, told, now);
         let search = SkillSearch {
             house: &self.house,
             member: &member,
@@ -275,8 +303,16 @@ impl AgentSetup for HomeSetup {
             cwd: Path::new(&header.cwd),
         };
         news.extend(news::of_skills(&search.skills(), told));
+        news.extend(self.command_notes.news(header.session_id, told));
         news
     }
+}
+
+/// Whose files speak for the owner: those in the trusted folders, unless they changed in a period.
+#[derive(Clone, Copy)]
+pub struct Voices<'a> {
+    pub folders: &'a [PathBuf],
+    pub periods: &'a [TaintedPeriod],
 }
 
 /// The snapshot a session would get.
@@ -285,10 +321,10 @@ pub fn assemble(
     cwd: &Path,
     audience: Audience,
     now: u64,
-    trusted: &[PathBuf],
+    voices: Voices<'_>,
 ) -> Result<AssembledSnapshot, HomeError> {
     let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
-    reading((house, member), cwd, audience, (now, &zone), trusted, snapshot)
+    reading((house, member), cwd, audience, (now, &zone), voices, snapshot)
 }
 
 /// Reads the files with `read`, for a session of this kind.
@@ -297,7 +333,7 @@ fn reading<T>(
     cwd: &Path,
     audience: Audience,
     (now_ms, time_zone): (u64, &str),
-    trusted: &[PathBuf],
+    voices: Voices<'_>,
     read: impl FnOnce(&SnapshotRequest<'_>) -> T,
 ) -> T {
     read(&SnapshotRequest {
@@ -305,7 +341,8 @@ fn reading<T>(
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
-        trusted,
+        trusted: voices.folders,
+        periods: voices.periods,
         audience,
         // Where others read along, nobody is the one spoken to.
         user_id: (audience == Audience::Owner).then_some(OWNER_ID),
@@ -354,6 +391,7 @@ mod tests {
 
     /// 2026-11-15, 21:59:59 UTC: elsewhere it is the next day already.
     const NOW: u64 = 1_794_779_999_000;
+    const VOICES: Voices<'_> = Voices { folders: &[], periods: &[] };
 
     #[test]
     fn dates_and_notes_are_those_of_the_users_zone() {
@@ -374,7 +412,7 @@ mod tests {
         }
         let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None };
         let member = Member::main(&house, IdentityFields::default());
-        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
+        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, VOICES).unwrap();
         let prompt = assembled.snapshot.system_prompt();
         assert!(prompt.contains(date), "{prompt}");
         let noted: Vec<String> = (13..=17).map(|it| it.to_string()).collect();

@@ -15,6 +15,7 @@ use crate::call::{Reply, Response};
 use crate::error::{Blame, CallError, ErrorCode};
 use crate::host::upkeep::checked_title;
 use crate::house::House;
+use crate::settings::nearest;
 
 /// Maximum number of scripts a conversation starts with: few enough to be held in memory at once.
 pub const PRIMED_SCRIPTS_MAX: usize = 16;
@@ -52,10 +53,15 @@ pub fn ref_of(house: &House, agent_id: &str, typed: &str) -> Result<String, Call
     }
     let listed = PrimingStore::new(&house.dir).list(agent_id)?;
     let refs = listed.entries.iter().filter_map(|it| it.script_ref.as_ref());
+    let slugs: Vec<String> = refs.clone().map(|it| it.slug().to_string()).collect();
     let fits = |it: &&ScriptRef| it.slug().is_named_by(name);
     match refs.filter(fits).collect::<Vec<_>>().as_slice() {
-        [] => Err(CallError::invalid(format!("there is no script `{name}` for this agent"))
-            .hint("`kith prime ls` lists the scripts")),
+        [] => Err(CallError::invalid(format!("there is no script `{name}` for this agent")).hint(
+            match nearest(name, slugs.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "`kith prime ls` lists the scripts".to_owned(),
+            },
+        )),
         [only] => Ok(only.to_string()),
         several => {
             let names: Vec<String> = several.iter().map(ToString::to_string).collect();

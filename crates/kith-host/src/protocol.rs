@@ -208,10 +208,14 @@ pub async fn write_frame(
     writer: &mut (impl AsyncWrite + Unpin),
     said: &impl Serialize,
 ) -> io::Result<()> {
-    let line = line_of(said).filter(|line| line.len() <= REQUEST_BYTES_MAX);
-    let too_long = || invalid(format!("it would be longer than {REQUEST_BYTES_MAX} bytes"));
-    writer.write_all(&line.ok_or_else(too_long)?).await?;
+    writer.write_all(&request_line(said)?).await?;
     writer.flush().await
+}
+
+/// The line of a client; refused if it would be longer than a request may be.
+pub fn request_line(said: &impl Serialize) -> io::Result<Vec<u8>> {
+    let line = line_of(said).filter(|line| line.len() <= REQUEST_BYTES_MAX);
+    line.ok_or_else(|| invalid(format!("it would be longer than {REQUEST_BYTES_MAX} bytes")))
 }
 
 fn invalid(reason: String) -> io::Error {

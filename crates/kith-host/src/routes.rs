@@ -9,13 +9,14 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, approvals, compaction, daemon, dialog, message, models as model_choice, queue, scripts,
-    subscription, threads as thread_files, tree, trust, upkeep,
+    Host, approvals, compaction, daemon, dialog, message, models as model_choice,
+    projects as project_folders, queue, scripts, subscription, threads as thread_files, tree,
+    trust, upkeep,
 };
 use crate::read_side::{
     ReadSide, approvals as waiting_approvals, backup, blobs, cost, home, models,
-    policy as judgements, queue as waiting, repositories, scripts as script_files, search,
-    sessions, threads, tree as branches, why,
+    policy as judgements, projects, queue as waiting, repositories, scripts as script_files,
+    search, sessions, threads, tree as branches, why,
 };
 use crate::router::Router;
 
@@ -54,6 +55,8 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(script_files::show_script)
             .on(script_files::check_scripts)
             .on(script_files::export_script)
+            .on(projects::list_projects)
+            .on(projects::list_directories)
             .on(repositories::list_repositories)
             .on(repositories::find_untrusted)
             .on(crate::doctor::check_house)
@@ -90,6 +93,8 @@ pub fn writes() -> &'static Router<Host> {
             .on(thread_files::rebuild_threads)
             .on(thread_files::compact_threads)
             .on(scripts::save_script)
+            .on_caller(project_folders::register_project)
+            .on_caller(project_folders::remove_project)
             .on_caller(trust::trust_repository)
             .on_caller(trust::distrust_repository)
     });

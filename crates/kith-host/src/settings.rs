@@ -18,13 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kith_engine::judge::rules::{JudgeMode, PolicyRule, RuleSet};
-use kith_engine::turn::approvals::APPROVAL_EXPIRES_MS;
+use kith_engine::turn::approvals::ApprovalSetup;
 use kith_vocab::event::control::Limits;
 use toml::Spanned;
 
 use self::file::{FileScope, SettingsFile};
-use self::forms::{AgentId, LineText, PolicyMode, RuleEntry, SecretName, UiLanguage};
-use self::tables::{AgentTable, BudgetTable, LimitsTable, PolicyTable, SettingsTables};
+use self::forms::{
+    AgentId, LineText, PolicyMode, RuleEntry, SecretName, UiLanguage, UnattendedCalls,
+};
+use self::tables::{
+    AgentTable, ApprovalsTable, BudgetTable, LimitsTable, PolicyTable, SettingsTables,
+};
 use crate::budget::BudgetCaps;
 use crate::error::{CallError, ErrorCode};
 use crate::house::{AGENT_ID, House};
@@ -44,7 +48,9 @@ pub struct Settings {
     /// `None`: the one that USER.md names.
     pub language: Option<&'static str>,
     pub policy: RuleSet,
-    pub approval_expires_ms: u64,
+    /// The folders that were registered as projects.
+    pub projects: Vec<PathBuf>,
+    pub approvals: ApprovalSetup,
     /// Folders with skills besides the usual ones.
     pub extra_skills: Vec<PathBuf>,
     pub team: Arc<Team>,
@@ -84,7 +90,7 @@ impl Settings {
             file.require_owner()?;
         }
         if let Some(near) = &near {
-            trust.require_settings(&reach(near, house))?;
+            trust.require_settings(&reach(near, far.as_ref(), house))?;
         }
         if let (Some(near), Some(far)) = (&near, &far) {
             refuse_redirected_keys(near, far)?;
@@ -97,6 +103,11 @@ impl Settings {
         Settings::merged(near_file(house)?, far_file(house)?, house)
     }
 
+    /// The defaults, for these agents.
+    pub fn of_team(house: &House, team: Team) -> Result<Settings, CallError> {
+        Ok(Settings { team: Arc::new(team), ..Settings::merged(None, None, house)? })
+    }
+
     fn merged(
         near: Option<SettingsFile>,
         far: Option<SettingsFile>,
@@ -105,6 +116,8 @@ impl Settings {
         let files = [&near, &far].into_iter().flatten().map(|it| it.path.to_path_buf()).collect();
         let extra_skills =
             [&near, &far].into_iter().flatten().find_map(|file| extra_skills(file, house));
+        let projects = [&near, &far].into_iter().flatten();
+        let projects = projects.flat_map(|file| projects_of(file, house)).collect();
         let keys = keys_in_force(near.as_ref(), far.as_ref());
         let (agent, agents) = match &near {
             Some(file) => named_agents(file)?,
@@ -129,7 +142,8 @@ impl Settings {
                 UiLanguage::Zh => Some("zh"),
             }),
             policy: rules(tables.policy),
-            approval_expires_ms: tables.approvals.expires.map_or(APPROVAL_EXPIRES_MS, |it| it.0),
+            projects,
+            approvals: approvals(tables.approvals),
             extra_skills: extra_skills.unwrap_or_default(),
             team: Arc::new(Team::of(house, agent, agents, &global)?),
             files,
@@ -218,7 +232,7 @@ fn shown_server(model: &ModelSettings) -> String {
 }
 
 /// What a file's settings reach outside the house.
-fn reach(file: &SettingsFile, house: &House) -> SettingsReach {
+fn reach(file: &SettingsFile, users: Option<&SettingsFile>, house: &House) -> SettingsReach {
     let models = file.tables.models.named.iter();
     let servers = models.filter_map(|(name, model)| {
         let url = model.base_url.as_ref()?;
@@ -233,12 +247,39 @@ fn reach(file: &SettingsFile, house: &House) -> SettingsReach {
         servers: servers.collect(),
         keys: keys.collect(),
         folders: extra_skills(file, house).unwrap_or_default(),
+        widened: widened(&file.tables.policy, users.map(|it| &it.tables.policy)).or_else(|| {
+            let approvers = file.tables.approvals.approvers.as_ref();
+            approvers.map(|_| "[approvals] approvers".to_owned())
+        }),
+    }
+}
+
+/// The first setting of a house that makes its policy wider than the user's own, as it is written.
+fn widened(policy: &PolicyTable, users: Option<&PolicyTable>) -> Option<String> {
+    let is_given = |is_in: fn(&PolicyTable) -> bool| is_in(policy) && users.is_some_and(is_in);
+    if policy.mode.is_some_and(|it| it == PolicyMode::Trusted) {
+        return Some("[policy] mode = \"trusted\"".to_owned());
+    }
+    // A key of the house stands in place of the user's own.
+    let replaces = |name: &str| Some(format!("[policy] {name}"));
+    match policy {
+        _ if policy.allow.as_ref().is_some_and(|it| !it.is_empty()) => replaces("allow"),
+        _ if policy.hosts.as_ref().is_some_and(|it| !it.is_empty()) => replaces("hosts"),
+        _ if is_given(|it| it.deny.is_some()) => replaces("deny"),
+        _ if is_given(|it| it.ask.is_some()) => replaces("ask"),
+        _ if is_given(|it| it.mode.is_some()) => replaces("mode"),
+        _ => None,
     }
 }
 
 fn extra_skills(file: &SettingsFile, house: &House) -> Option<Vec<PathBuf>> {
     let extra = file.tables.skills.extra.as_ref()?.iter();
     Some(extra.map(|it| file.resolve(&it.0, house.user_home.as_deref())).collect())
+}
+
+fn projects_of(file: &SettingsFile, house: &House) -> Vec<PathBuf> {
+    let folders = file.tables.projects.folders.iter().flatten();
+    folders.map(|it| file.resolve(&it.0, house.user_home.as_deref())).collect()
 }
 
 fn keys_in_force(near: Option<&SettingsFile>, far: Option<&SettingsFile>) -> BTreeSet<String> {
@@ -283,6 +324,15 @@ fn rules(table: PolicyTable) -> RuleSet {
         allow: rules(table.allow),
         hosts: table.hosts.into_iter().flatten().map(|it| it.0).collect(),
         problem: None,
+    }
+}
+
+fn approvals(table: ApprovalsTable) -> ApprovalSetup {
+    let usual = ApprovalSetup::default();
+    ApprovalSetup {
+        expires_ms: table.expires.map_or(usual.expires_ms, |it| it.0),
+        approvers: texts(table.approvers.unwrap_or_default()),
+        asks_unattended: table.unattended == Some(UnattendedCalls::Ask),
     }
 }
 

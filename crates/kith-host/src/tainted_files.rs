@@ -3,6 +3,10 @@
 //! What a model writes after it has read a stranger's text may be the stranger's. The desk remembers
 //! the content by its hash, so wherever the file goes, it reads as untrusted until somebody else
 //! changes it. The hash is durable before the file is written.
+//!
+//! What a command writes, nobody sees; such files are known by when they changed, see [`periods`].
+
+pub mod periods;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -10,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kith_sessions::desk::{Desk, TaintedContent};
+use kith_sessions::desk::{CommandTime, Desk, TaintedContent};
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::digest::Sha256Writer;
 use kith_vocab::event::messages::Trust;
@@ -19,11 +23,14 @@ use kith_vocab::snapshot::ToolSpec;
 use kith_vocab::tool::{CallContext, CallPlan, Refusal, RunContext, Tool, ToolOutcome, ToolOutput};
 use serde::Deserialize;
 
+use self::periods::CommandPeriods;
+
 pub struct TaintedFiles {
     desk: Arc<dyn Desk>,
     clock: Arc<dyn Clock>,
     /// The hashes by length: a file of another length need not be read.
     known: Mutex<HashMap<u64, HashSet<String>>>,
+    commands: Arc<CommandPeriods>,
 }
 
 impl TaintedFiles {
@@ -31,17 +38,27 @@ impl TaintedFiles {
         desk: Arc<dyn Desk>,
         clock: Arc<dyn Clock>,
         known: Vec<TaintedContent>,
+        times: Vec<CommandTime>,
     ) -> TaintedFiles {
         let mut by_length: HashMap<u64, HashSet<String>> = HashMap::new();
         for TaintedContent { sha256, bytes, .. } in known {
             by_length.entry(bytes).or_default().insert(sha256);
         }
-        TaintedFiles { desk, clock, known: Mutex::new(by_length) }
+        let commands = CommandPeriods::new(Arc::clone(&desk), Arc::clone(&clock), times);
+        TaintedFiles { desk, clock, known: Mutex::new(by_length), commands: Arc::new(commands) }
     }
 
-    /// Whether the file at this path is, to the byte, one that was written while tainted. One that
-    /// cannot be read is taken for it: nobody knows what it holds.
+    /// The commands that may have written such files.
+    pub fn commands(&self) -> &Arc<CommandPeriods> {
+        &self.commands
+    }
+
+    /// Whether the file at this path is, to the byte, one that was written while tainted, or changed
+    /// while a command ran that was. One that cannot be read is taken for it: nobody knows what it holds.
     pub fn hold(&self, path: &Path) -> bool {
+        if self.commands.cover(path) {
+            return true;
+        }
         let Ok(metadata) = path.metadata() else { return false };
         if !metadata.is_file() || !self.known().contains_key(&metadata.len()) {
             return false;
@@ -50,9 +67,9 @@ impl TaintedFiles {
         self.known().get(&metadata.len()).is_some_and(|it| it.contains(&sha256))
     }
 
-    /// Whether any content was noted.
-    pub fn know_any(&self) -> bool {
-        !self.known().is_empty()
+    /// Whether a command in this folder may come across such a file.
+    pub fn may_be_at(&self, path: &Path) -> bool {
+        !self.known().is_empty() || self.commands.any_at(path)
     }
 
     async fn note(

@@ -14,6 +14,9 @@ use crate::error::CallError;
 use crate::house::{AGENT_ID, House};
 use crate::settings::{SettingPlace, nearest, refused};
 
+/// A folder that holds nothing on any machine.
+const NOWHERE: &str = "/dev/null";
+
 #[derive(Debug)]
 pub struct Team {
     members: BTreeMap<String, Member>,
@@ -79,6 +82,17 @@ impl Team {
         let default_agent = members.first().map(|member| member.id.clone());
         let members = members.into_iter().map(|member| (member.id.clone(), member)).collect();
         Team { members, absent: BTreeMap::new(), default_agent }
+    }
+
+    /// The agents of a house on another machine, whose homes cannot be read here.
+    pub fn of_remote(ids: Vec<String>, default_agent: Option<String>) -> Team {
+        let member = |id: String| Member {
+            id,
+            home: PathBuf::from(NOWHERE),
+            skills: None,
+            identity: ConfiguredIdentity::default(),
+        };
+        Team { default_agent, ..Team::of_members(ids.into_iter().map(member).collect()) }
     }
 
     fn add(

@@ -44,10 +44,10 @@ pub(crate) async fn answer_to_owner<C: Call>(
 
 pub(crate) fn new_dialog() -> CreateDialog {
     CreateDialog {
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
+        session_id: Some(SessionId::from_uuid(SystemClock.new_id())),
         agent_id: None,
-        thread_id: "web:room:a".parse().unwrap(),
-        cwd: "/".to_owned(),
+        thread_id: Some("web:room:a".parse().unwrap()),
+        cwd: Some("/".to_owned()),
         priming: None,
     }
 }

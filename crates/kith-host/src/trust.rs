@@ -82,6 +82,8 @@ pub struct SettingsReach {
     pub keys: Vec<(String, String)>,
     /// The folders of `[skills] extra`.
     pub folders: Vec<PathBuf>,
+    /// The first setting that allows what is asked about or denied without it, as it is written.
+    pub widened: Option<String>,
 }
 
 impl TrustView {
@@ -156,19 +158,18 @@ impl TrustView {
         let mut servers = reach.servers.iter();
         let server = servers.find(|(_, it)| !it.is_local() && !is_vendors_own(it));
         let folder = reach.folders.iter().find(|it| !self.is_in_the_house(it));
-        let what = match (server, folder, reach.keys.first()) {
-            (Some((name, server)), ..) => {
-                format!("sends your messages to `{server}` (`[models.{name}]`)")
-            }
-            (None, Some(folder), _) => {
-                format!("lets tools read `{}` (`[skills] extra`)", folder.display())
-            }
-            (None, None, Some((name, variable))) => {
-                format!("sends the value of `{variable}` to a server (`[models.{name}]`)")
-            }
-            (None, None, None) => return Ok(()),
+        let what = if let Some((name, server)) = server {
+            format!("sends your messages to `{server}` (`[models.{name}]`)")
+        } else if let Some(folder) = folder {
+            format!("lets tools read `{}` (`[skills] extra`)", folder.display())
+        } else if let Some((name, variable)) = reach.keys.first() {
+            format!("sends the value of `{variable}` to a server (`[models.{name}]`)")
+        } else if let Some(setting) = &reach.widened {
+            format!("lets the agent do more without asking (`{setting}`)")
+        } else {
+            return Ok(());
         };
-        if self.claim == HouseClaim::Unclaimed {
+        if !self.is_house_recorded() {
             let path = self.house.join("kith.toml");
             let why = "but you have not marked this house as yours";
             let message = format!("`{}` {what}, {why}", path.display());
@@ -176,6 +177,12 @@ impl TrustView {
             return Err(CallError::request(ErrorCode::Untrusted, message).hint(fix));
         }
         Ok(())
+    }
+
+    /// Whether the owner made or trusted this very house. That a folder above it is trusted says nothing
+    /// of a `kith.toml` that has appeared in one below.
+    fn is_house_recorded(&self) -> bool {
+        matches!(&self.claim, HouseClaim::Recorded(record) if record.folder == self.house)
     }
 
     fn is_in_the_house(&self, folder: &Path) -> bool {

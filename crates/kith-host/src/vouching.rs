@@ -40,9 +40,14 @@ pub fn stranger(house: &House) -> Option<PathBuf> {
     }
 }
 
-/// Notes that the folder of the house is the owner's.
+/// Notes that the folder of the house is the owner's, and the house itself: the settings of a house count
+/// in full only if it was meant.
 pub fn vouch(house: &House, folder: &Path) -> Reply<TrustedFolder> {
-    record_trust(&user_home(house)?, folder, SystemClock.now())?;
+    let user_home = user_home(house)?;
+    record_trust(&user_home, folder, SystemClock.now())?;
+    if folder != house.dir {
+        record_trust(&user_home, &house.dir, SystemClock.now())?;
+    }
     Ok(Response::new(trusted(folder)))
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kith_engine::question::left_out_text;
 use kith_sessions::damage::Damage;
 use kith_sessions::read::Tail;
 use kith_vocab::event::messages::Outcome;
@@ -40,6 +41,11 @@ pub fn size_in_words(bytes: u64) -> String {
         Some((unit, size)) => format!("{} {unit}", bytes / size),
         None => format!("{bytes} bytes"),
     }
+}
+
+/// How much of a diff a question does not show, and where the whole is.
+pub fn diff_left_out(n_lines: u64, code: &str, language: &str) -> String {
+    left_out_text(n_lines, code, language)
 }
 
 /// What came of a call, in a word or two.

@@ -285,7 +285,7 @@ impl GrowingAnswer {
 
     pub(crate) fn begin_call(&mut self, id: String) -> Result<usize, Fault> {
         if self.n_calls == CALLS_MAX {
-            let what = format!("made more than {CALLS_MAX} calls in one answer");
+            let what = format!("made more than {CALLS_MAX} calls in one answer: use another model");
             return Err(Fault::new(FailureKind::Malformed, what));
         }
         let place = index(self.n_calls);
@@ -295,7 +295,9 @@ impl GrowingAnswer {
 
     fn begin(&mut self, block: GrowingBlock) -> Result<usize, Fault> {
         if self.blocks.len() == ANSWER_BLOCKS_MAX {
-            let what = format!("sent more than {ANSWER_BLOCKS_MAX} blocks in one answer");
+            let what = format!(
+                "sent more than {ANSWER_BLOCKS_MAX} blocks in one answer: use another model"
+            );
             return Err(Fault::new(FailureKind::Malformed, what));
         }
         self.blocks.push(block);

@@ -9,6 +9,9 @@
 
 mod connect;
 mod connection;
+mod pinned;
+pub mod remote_socket;
+mod socket;
 
 use std::error::Error;
 use std::iter;
@@ -39,6 +42,9 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("kith/", env!("CARGO
 pub(crate) enum HttpError {
     #[error("no response")]
     Connection(#[from] hyper::Error),
+    /// A connection that was kept from an earlier request ended before a byte of the response came.
+    #[error("no response on a kept connection")]
+    KeptConnection(#[source] hyper::Error),
     #[error("no connection")]
     Connect(#[from] std::io::Error),
     #[error("no secure connection")]
@@ -63,7 +69,9 @@ impl HttpError {
                 Some(error) => tls_advice(error),
                 None => CHECK_SERVER,
             },
-            HttpError::Connection(_) | HttpError::Timeout => CHECK_SERVER,
+            HttpError::Connection(_) | HttpError::KeptConnection(_) | HttpError::Timeout => {
+                CHECK_SERVER
+            }
         }
     }
 }
@@ -198,11 +206,15 @@ impl HttpClient {
                     let reuse = Reuse { client: self, origin, connection };
                     return Ok(HttpResponse { status, headers, body, reuse });
                 }
-                // The server closed it meanwhile, and nothing was sent.
-                Err(mut error) if is_reused => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(error.into_error().into()),
-                },
+                Err(mut error) if is_reused => {
+                    // Others of that server were probably closed at the same time.
+                    self.forget_idle(&origin);
+                    match error.take_message() {
+                        // The server closed it meanwhile, and nothing was sent.
+                        Some(unsent) => request = unsent,
+                        None => return Err(lost_kept(error.into_error())),
+                    }
+                }
                 Err(error) => return Err(error.into_error().into()),
             }
         }
@@ -250,12 +262,22 @@ impl HttpClient {
         Some(idle.remove(place).connection)
     }
 
+    fn forget_idle(&self, origin: &str) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|it| it.origin != origin);
+    }
+
     fn keep(&self, origin: String, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_CONNECTIONS_MAX {
             idle.push(IdleConnection { origin, since: Instant::now(), connection });
         }
     }
+}
+
+/// Who answers with something else than HTTP has not closed the connection.
+fn lost_kept(error: hyper::Error) -> HttpError {
+    if error.is_parse() { error.into() } else { HttpError::KeptConnection(error) }
 }
 
 fn address_error(error: impl Error) -> HttpError {

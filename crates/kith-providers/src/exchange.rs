@@ -1,7 +1,7 @@
-//! One answer read from its stream: how long it is waited for, and what it amounts to.
+//! One answer read from its response: how long it is waited for, and what it amounts to.
 //!
 //! A server can keep a connection open for ever without saying anything. So three waits are bounded:
-//! the whole request by what is left of the turn, the silence between two events by the idle limit,
+//! the whole request by what is left of the turn, silence by [`SilenceLimits`],
 //! and what follows the end of an answer by a moment. Comments do not count as events: proxies send
 //! them while the model behind them is dead.
 
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, FailureCause};
+use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Accumulator, PartialAnswer};
@@ -17,7 +18,7 @@ use crate::fault::Fault;
 use crate::sse::{SseDecoder, SseEvent};
 
 /// Bytes of a whole answer as it comes over the wire.
-pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long usage and `[DONE]` are waited for once the server has said why the answer ended.
 const AFTER_END_MS_MAX: u64 = 2000;
@@ -85,38 +86,83 @@ pub(crate) fn conclude(
     Err(named(fault, answer.into_partial()))
 }
 
-/// Fills `answer` from a stream of events until nothing more is to be waited for.
-pub(crate) async fn read_stream(
+/// How long a server may send nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SilenceLimits {
+    /// Before the first event: a server reads the whole request before it answers.
+    pub(crate) first: Duration,
+    /// Between two events.
+    pub(crate) between: Duration,
+}
+
+/// What a body is. Its first character tells: servers, and what stands between, get content types
+/// wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyForm {
+    Events,
+    /// Some servers do not stream, whatever they are asked.
+    Json,
+    WebPage,
+}
+
+impl BodyForm {
+    /// `None` if nothing has come yet.
+    fn of(piece: &[u8]) -> Option<BodyForm> {
+        Some(match piece.trim_ascii_start().first()? {
+            b'<' => BodyForm::WebPage,
+            b'{' | b'[' | b'"' => BodyForm::Json,
+            _ => BodyForm::Events,
+        })
+    }
+}
+
+/// Fills `answer` from the body of a response until nothing more is to be waited for.
+pub(crate) async fn read_answer(
     pieces: &mut impl ByteChunks,
-    idle_max: Duration,
+    limits: SilenceLimits,
     sink: &dyn DeltaSink,
     answer: &mut Accumulator,
 ) -> Result<(), Fault> {
     let mut decoder = SseDecoder::default();
     let mut events: Vec<SseEvent> = Vec::new();
     let mut n_bytes: usize = 0;
-    let mut deadline = Instant::now() + idle_max;
+    let mut form: Option<BodyForm> = None;
+    let mut json: Vec<u8> = Vec::new();
+    let mut silence_max = limits.first;
+    let mut deadline = Instant::now() + silence_max;
     while !answer.is_done() {
         let piece = match timeout_at(deadline, pieces.next_chunk()).await {
             Ok(Some(piece)) => piece,
+            Ok(None) if form == Some(BodyForm::Json) => return take_json(&json, sink, answer),
             Ok(None) => return Ok(()),
             Err(_) if answer.is_whole() => return Ok(()),
-            Err(_) => return Err(silence(idle_max)),
+            Err(_) => return Err(silence(silence_max)),
         };
         let piece = piece.as_ref();
-        if n_bytes == 0 && piece.trim_ascii_start().starts_with(b"<") {
-            return Err(web_page());
-        }
         n_bytes += piece.len();
         if n_bytes > ANSWER_BYTES_MAX {
             return Err(too_long());
+        }
+        form = form.or_else(|| BodyForm::of(piece));
+        match form {
+            Some(BodyForm::WebPage) => return Err(web_page()),
+            Some(BodyForm::Json) => {
+                json.extend_from_slice(piece);
+                silence_max = limits.between;
+                deadline = Instant::now() + silence_max;
+                continue;
+            }
+            Some(BodyForm::Events) | None => (),
         }
         let feeding = decoder.feed(piece, &mut events);
         for event in events.drain(..).filter(|event| !event.data.trim().is_empty()) {
             let was_whole = answer.is_whole();
             answer.feed(&event.data, sink)?;
             match answer.is_whole() {
-                false => deadline = Instant::now() + idle_max,
+                false => {
+                    silence_max = limits.between;
+                    deadline = Instant::now() + silence_max;
+                }
                 true if !was_whole => {
                     deadline = Instant::now() + Duration::from_millis(AFTER_END_MS_MAX);
                 }
@@ -132,8 +178,25 @@ pub(crate) async fn read_stream(
     Ok(())
 }
 
-pub(crate) fn silence(idle_max: Duration) -> Fault {
-    let seconds = idle_max.as_secs_f64();
+/// Takes an answer that came in one piece.
+fn take_json(body: &[u8], sink: &dyn DeltaSink, answer: &mut Accumulator) -> Result<(), Fault> {
+    let Ok(text) = str::from_utf8(body) else {
+        let what = "answered with bytes that are not UTF-8: check the base URL";
+        return Err(Fault::new(FailureKind::Malformed, what));
+    };
+    // The accumulator says that it broke off.
+    if serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof()) {
+        return Ok(());
+    }
+    if answer.feed_whole(text, sink)? {
+        return Ok(());
+    }
+    let what = "answered with JSON that is not an answer of this API: check the base URL and wire";
+    Err(Fault::new(FailureKind::Malformed, what).said(text))
+}
+
+pub(crate) fn silence(silence_max: Duration) -> Fault {
+    let seconds = silence_max.as_secs_f64();
     let what = format!("sent nothing for {seconds} seconds; try again, or use another model");
     Fault::new(FailureKind::Timeout, what).retryable()
 }
@@ -143,7 +206,7 @@ pub(crate) fn web_page() -> Fault {
     Fault::new(FailureKind::Malformed, what)
 }
 
-pub(crate) fn too_long() -> Fault {
+fn too_long() -> Fault {
     let what = format!(
         "sent more than {} MiB in one answer: set `maxTokens` for the model, or use another",
         ANSWER_BYTES_MAX / (1024 * 1024)

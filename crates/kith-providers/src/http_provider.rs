@@ -24,13 +24,17 @@ use crate::client::{
     HttpClient, HttpClients, HttpError, HttpRequest, HttpResponse, is_loopback, root_cause,
 };
 use crate::endpoint::{EndpointError, request_address};
-use crate::exchange::ANSWER_BYTES_MAX;
+use crate::exchange::SilenceLimits;
 use crate::fault::Fault;
 use crate::vendor_error::VendorError;
 use crate::{exchange, status};
 
-/// How long a server may send nothing. Local servers read long prompts before the first word.
+/// How long a server may send nothing.
 pub const STREAM_IDLE_MS_MAX: u64 = 120_000;
+
+/// How long the owner's own server may send nothing before its first event: without a graphics card
+/// it reads a long prompt for minutes, and asked again it would begin anew.
+pub const OWN_SERVER_FIRST_EVENT_MS_MAX: u64 = 15 * 60_000;
 
 /// Bytes that are read of the body of an error status.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -46,7 +50,7 @@ pub struct HttpProvider {
     /// Where the key was read from, for the sentence that says it was refused.
     key_source: Option<String>,
     key_header: Option<(HeaderName, HeaderValue)>,
-    idle_max: Duration,
+    silence: SilenceLimits,
     clients: Arc<HttpClients>,
 }
 
@@ -64,14 +68,14 @@ impl HttpProvider {
             Some(key) => Some(key_header(choice.wire, key, &choice.provider)?),
             None => None,
         };
-        let idle_max = Duration::from_millis(STREAM_IDLE_MS_MAX);
+        let silence = silence_limits(&endpoint);
         Ok(HttpProvider {
             choice,
             endpoint,
             secrets: SecretFilter::new(&api_key),
             key_source: None,
             key_header,
-            idle_max,
+            silence,
             clients: Arc::default(),
         })
     }
@@ -91,10 +95,11 @@ impl HttpProvider {
         self
     }
 
-    /// Gives up after another time without an event than [`STREAM_IDLE_MS_MAX`].
+    /// Gives up after another time without an event, before the first one and later.
     #[must_use]
     pub fn with_stream_idle_ms_max(mut self, ms: u64) -> HttpProvider {
-        self.idle_max = Duration::from_millis(ms);
+        let limit = Duration::from_millis(ms);
+        self.silence = SilenceLimits { first: limit, between: limit };
         self
     }
 
@@ -107,7 +112,7 @@ impl HttpProvider {
     ) -> Result<(), Fault> {
         let sending = self.client()?.send(self.post(body));
         let mut response =
-            self.within_idle(sending).await?.map_err(|error| self.unreachable(&error))?;
+            within(self.silence.first, sending).await?.map_err(|error| self.unreachable(&error))?;
         if !response.status.is_success() {
             return Err(self.status_fault(response).await);
         }
@@ -116,11 +121,10 @@ impl HttpProvider {
                         stands between";
             return Err(Fault::new(FailureKind::Malformed, what));
         }
-        match media_type(&response).as_str() {
-            "application/json" => self.read_whole(&mut response, sink, answer).await?,
-            "text/html" => return Err(exchange::web_page()),
-            _ => exchange::read_stream(&mut response, self.idle_max, sink, answer).await?,
+        if media_type(&response) == "text/html" {
+            return Err(exchange::web_page());
         }
+        exchange::read_answer(&mut response, self.silence, sink, answer).await?;
         // Who went on speaking, or was cut short, is not asked again on this connection.
         if answer.is_whole() {
             response.keep_connection();
@@ -151,51 +155,18 @@ impl HttpProvider {
         })
     }
 
-    /// Some servers do not stream, whatever they are asked.
-    async fn read_whole(
-        &self,
-        response: &mut HttpResponse<'_>,
-        sink: &dyn DeltaSink,
-        answer: &mut Accumulator,
-    ) -> Result<(), Fault> {
-        let (body, end) = self.read_body(response, ANSWER_BYTES_MAX).await?;
-        match end {
-            BodyEnd::Reached => (),
-            BodyEnd::TooLong => return Err(exchange::too_long()),
-            // The accumulator says that it broke off.
-            BodyEnd::Cut => return Ok(()),
-        }
-        let Ok(text) = str::from_utf8(&body) else {
-            return Err(Fault::new(
-                FailureKind::Malformed,
-                "answered with bytes that are not UTF-8: check the base URL",
-            ));
-        };
-        if answer.feed_whole(text, sink)? {
-            return Ok(());
-        }
-        let what =
-            "answered with JSON that is not an answer of this API: check the base URL and wire";
-        Err(Fault::new(FailureKind::Malformed, what).said(text))
-    }
-
-    async fn read_body(
-        &self,
-        response: &mut HttpResponse<'_>,
-        bytes_max: usize,
-    ) -> Result<(Vec<u8>, BodyEnd), Fault> {
+    /// The body of a response that is no answer, as far as it came.
+    async fn read_error(&self, response: &mut HttpResponse<'_>) -> Vec<u8> {
         let mut body = Vec::new();
-        loop {
-            match self.within_idle(response.chunk()).await? {
-                Ok(Some(piece)) if body.len() + piece.len() > bytes_max => {
-                    body.extend_from_slice(&piece[..bytes_max - body.len()]);
-                    return Ok((body, BodyEnd::TooLong));
-                }
-                Ok(Some(piece)) => body.extend_from_slice(&piece),
-                Ok(None) => return Ok((body, BodyEnd::Reached)),
-                Err(_) => return Ok((body, BodyEnd::Cut)),
+        // A server that fails to say why has still failed.
+        while let Ok(Ok(Some(piece))) = within(self.silence.between, response.chunk()).await {
+            body.extend_from_slice(&piece);
+            if body.len() >= ERROR_BODY_BYTES_MAX {
+                body.truncate(ERROR_BODY_BYTES_MAX);
+                break;
             }
         }
+        body
     }
 
     async fn status_fault(&self, mut response: HttpResponse<'_>) -> Fault {
@@ -203,9 +174,7 @@ impl HttpProvider {
         let header = |name| response.headers.get(name).and_then(|it| it.to_str().ok());
         let retry_after_ms = status::retry_after_ms(header);
         let is_text = media_type(&response) != "text/html" && !is_compressed(&response);
-        // A server that fails to say why has still failed.
-        let body = self.read_body(&mut response, ERROR_BODY_BYTES_MAX).await;
-        let body = body.map(|(body, _)| body).unwrap_or_default();
+        let body = self.read_error(&mut response).await;
         let body = if is_text { String::from_utf8_lossy(&body) } else { "".into() };
         let error = VendorError::of_body(&body);
         let (words, code) = match &error {
@@ -222,11 +191,6 @@ impl HttpProvider {
         if status == 503 && is_loopback(&self.endpoint) { fault.of_loading() } else { fault }
     }
 
-    /// The inner result of the future, or that nothing came for too long.
-    async fn within_idle<T>(&self, future: impl Future<Output = T>) -> Result<T, Fault> {
-        timeout(self.idle_max, future).await.map_err(|_| exchange::silence(self.idle_max))
-    }
-
     fn unreachable(&self, error: &HttpError) -> Fault {
         let cause = root_cause(error);
         let is_refused = cause.contains("Connection refused");
@@ -234,6 +198,20 @@ impl HttpProvider {
         let origin = self.endpoint.origin().ascii_serialization();
         let what = match error {
             HttpError::Proxy(_) => format!("could not be reached at {origin}: {error}"),
+            HttpError::Connection(error) if error.is_parse() => {
+                let what = format!("at {origin} does not speak HTTP ({cause}): check the base URL");
+                return Fault::new(FailureKind::Malformed, what);
+            }
+            // Servers close connections that were idle, and this one was about to. The request may have
+            // been received all the same, so the engine, which counts its cost, makes it again.
+            HttpError::KeptConnection(_) => {
+                let what = format!("at {origin} closed the connection between requests ({cause})");
+                return Fault::new(FailureKind::Network, what).retryable().retry_after_ms(Some(0));
+            }
+            HttpError::Connection(_) => format!(
+                "at {origin} closed the connection without an answer ({cause}): check the server, \
+                 or use another model"
+            ),
             _ => format!("could not be reached at {origin} ({cause}): {}", error.advice()),
         };
         let fault = Fault::new(FailureKind::Network, what).retryable();
@@ -258,10 +236,17 @@ impl Provider for HttpProvider {
     }
 }
 
-enum BodyEnd {
-    Reached,
-    TooLong,
-    Cut,
+/// Vendors are reached over TLS; what goes without it stays with the owner.
+fn silence_limits(endpoint: &Url) -> SilenceLimits {
+    let between = Duration::from_millis(STREAM_IDLE_MS_MAX);
+    let is_own = endpoint.scheme() == "http" || is_loopback(endpoint);
+    let own_first = Duration::from_millis(OWN_SERVER_FIRST_EVENT_MS_MAX);
+    SilenceLimits { first: if is_own { own_first } else { between }, between }
+}
+
+/// The inner result of the future, or that nothing came for too long.
+async fn within<T>(silence_max: Duration, future: impl Future<Output = T>) -> Result<T, Fault> {
+    timeout(silence_max, future).await.map_err(|_| exchange::silence(silence_max))
 }
 
 fn key_header(

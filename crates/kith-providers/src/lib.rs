@@ -14,7 +14,8 @@
 //! - `exchange`: one answer read from its stream.
 //! - [`http_provider`]: a model behind a server, on any wire.
 //! - `fault`, `status`, `vendor_error`: why there is no answer, in one sentence.
-//! - [`client`]: the one place that makes an HTTP client.
+//! - [`client`]: the one place that makes an HTTP client; a TLS connection for another protocol:
+//!   [`client::remote_socket`].
 //! - [`guarded_fetch`]: a page of the public web, for a tool.
 //! - [`local_servers`]: model servers on this machine.
 //! - [`endpoint`]: the address of a model, checked, and its digest.

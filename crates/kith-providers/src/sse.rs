@@ -19,7 +19,7 @@ pub(crate) struct SseEvent {
 pub(crate) enum SseError {
     #[error("sent an event of more than {SSE_EVENT_BYTES_MAX} bytes")]
     TooLong,
-    #[error("sent bytes that are not UTF-8")]
+    #[error("sent bytes that are not UTF-8: check the base URL")]
     NotUtf8,
 }
 

@@ -1,21 +1,24 @@
-//! The token by which programs show that they run for the house's owner: `.kith/http-token`.
+//! The token by which programs show that they run for the house's owner, `.kith/http-token`; and the
+//! certificate by which the house shows itself to them on other machines, `.kith/tls.pem`. And
+//! which logins of browsers were ended, `.kith/http-logouts`.
 //!
-//! Whoever can read the file owns the house, so the file is the owner's alone and is opened like every
-//! other one of `.kith`: never through a link, never with a second name.
+//! Whoever can read these files owns the house or can pose as it, so they are the owner's alone and are
+//! opened like every other file of `.kith`: never through a link, never with a second name.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use kith_vocab::files::if_found;
-
-use crate::disk::owner_only;
-use crate::own_file;
+use crate::private_file::{read_private, unusable, write_private};
 
 const TOKEN_NAME: &str = "http-token";
+const LOGOUTS_NAME: &str = "http-logouts";
+/// Bytes of the list of ended logins that are read; it has less than half of them.
+const LOGOUTS_FILE_BYTES_MAX: u64 = 64 * 1024;
 /// A file that is longer holds something else.
 const TOKEN_FILE_BYTES_MAX: u64 = 256;
+/// The certificate that the house made for itself, and its key.
+const TLS_NAME: &str = "tls.pem";
+const TLS_FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Fewer characters could be guessed.
 const TOKEN_CHARS_MIN: usize = 43;
 
@@ -27,14 +30,7 @@ pub fn token_path(kith_dir: &Path) -> PathBuf {
 /// The token of the house; `None` if it has none yet.
 pub fn read_token(kith_dir: &Path) -> io::Result<Option<String>> {
     let path = token_path(kith_dir);
-    let Some(file) = if_found(own_file::open(&path, OpenOptions::new().read(true)))? else {
-        return Ok(None);
-    };
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(unusable(&path, "can be read by other users"));
-    }
-    let token = text_of(&file)?;
+    let Some(token) = read_private(&path, TOKEN_FILE_BYTES_MAX)? else { return Ok(None) };
     let is_token = |it: &str| {
         it.len() >= TOKEN_CHARS_MIN && it.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
@@ -54,33 +50,45 @@ pub fn read_or_create_token(
         return Ok(token);
     }
     let token = new_token()?;
-    let path = token_path(kith_dir);
-    // Renamed into place when it is whole: a token that is half written would be refused for ever.
-    let part = path.with_extension("part");
-    if_found(fs::remove_file(&part))?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    owner_only(&mut options);
-    let mut file = own_file::open(&part, &mut options)?;
-    file.write_all(format!("{token}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&part, &path)?;
+    write_private(&token_path(kith_dir), &format!("{token}\n"))?;
     Ok(token)
 }
 
-fn text_of(file: &File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
+/// The logins that were ended, as [`write_logouts`] wrote them.
+pub fn read_logouts(kith_dir: &Path) -> io::Result<String> {
+    let text = read_private(&kith_dir.join(LOGOUTS_NAME), LOGOUTS_FILE_BYTES_MAX)?;
+    Ok(text.unwrap_or_default())
 }
 
-fn unusable(path: &Path, problem: &str) -> io::Error {
-    let message = format!("`{}` {problem}; delete it, and kith makes a new one", path.display());
-    io::Error::new(io::ErrorKind::InvalidData, message)
+/// Writes down which logins were ended.
+pub fn write_logouts(kith_dir: &Path, text: &str) -> io::Result<()> {
+    write_private(&kith_dir.join(LOGOUTS_NAME), text)
+}
+
+/// Where the certificate that the house made for itself stands, with its key.
+pub fn tls_path(kith_dir: &Path) -> PathBuf {
+    kith_dir.join(TLS_NAME)
+}
+
+/// The certificate and the key of the house as PEM, made by `new_pem` and written if there are none.
+pub fn read_or_create_tls(
+    kith_dir: &Path,
+    new_pem: impl FnOnce() -> io::Result<String>,
+) -> io::Result<String> {
+    let path = tls_path(kith_dir);
+    if let Some(pem) = read_private(&path, TLS_FILE_BYTES_MAX)? {
+        return Ok(pem);
+    }
+    let pem = new_pem()?;
+    write_private(&path, &pem)?;
+    Ok(pem)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -112,6 +120,21 @@ mod tests {
             fs::write(&path, text).unwrap();
             assert!(create(dir.path()).unwrap_err().to_string().contains("hold a token"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_certificate_is_made_once_and_is_the_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = read_or_create_tls(dir.path(), || Ok("pem".to_owned())).unwrap();
+        assert_eq!(first, "pem");
+        let again = read_or_create_tls(dir.path(), || panic!("there is one already"));
+        assert_eq!(again.unwrap(), "pem");
+        let path = tls_path(dir.path());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = read_or_create_tls(dir.path(), || Ok("other".to_owned()));
+        assert!(refused.unwrap_err().to_string().contains("other users"));
     }
 
     #[test]

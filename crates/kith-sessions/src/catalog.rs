@@ -85,6 +85,16 @@ pub struct SearchCoverage {
     pub log_bytes: u64,
 }
 
+/// What was said in a session after what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchUpdate {
+    pub session_id: SessionId,
+    /// What the catalog knew when the log was read.
+    pub after: SearchCoverage,
+    pub now: SearchCoverage,
+    pub passages: Vec<Passage>,
+}
+
 pub trait Catalog: Send + Sync {
     /// The stamp of a session's log as it is now.
     fn stamp(&self, session: SessionId) -> StorageFuture<'_, LogStamp>;
@@ -105,15 +115,9 @@ pub trait Catalog: Send + Sync {
         fold_version: u32,
     ) -> StorageFuture<'_, Option<Checkpoint>>;
 
-    /// Adds what was said in a session after what is known of it. Does nothing if more is known by
-    /// now than `after` says, or less: the caller has read another state of the log.
-    fn put_passages(
-        &self,
-        session: SessionId,
-        after: SearchCoverage,
-        now: SearchCoverage,
-        passages: Vec<Passage>,
-    ) -> StorageFuture<'_, ()>;
+    /// Adds what was said in these sessions. Leaves out a session of which more is known by now
+    /// than `after` says, or less: the caller has read another state of the log.
+    fn put_passages(&self, updates: Vec<SearchUpdate>) -> StorageFuture<'_, ()>;
 
     /// How much of each session can be found by words.
     fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>>;

@@ -19,7 +19,8 @@ use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
 pub use checks::{
-    ENVELOPE_BYTES_MAX, GRANTS_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX, TAINTED_CONTENTS_MAX,
+    COMMAND_TIMES_MAX, ENVELOPE_BYTES_MAX, GRANTS_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX,
+    TAINTED_CONTENTS_MAX,
 };
 pub use memory::MemoryDesk;
 pub use sqlite::{DESK_VERSION, DeskError, SqliteDesk};
@@ -126,6 +127,16 @@ pub struct TaintedContent {
     pub sha256: String,
     pub bytes: u64,
     pub noted_at: u64,
+}
+
+/// When a command could change a folder that may have written what strangers said.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CommandTime {
+    /// The folder, absolute.
+    pub root: String,
+    pub began: u64,
+    /// `None` while it runs, or if its host died.
+    pub ended: Option<u64>,
 }
 
 /// A time at which a session or a thread is to be looked at again.
@@ -303,6 +314,14 @@ pub trait TaintRecords: Send + Sync {
 
     /// All that were noted, by hash.
     fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>>;
+
+    /// Notes when a command began in a folder, or when it ended. When this returns `Ok`, it is durable.
+    ///
+    /// Refused with `LimitReached` if there are too many.
+    fn note_command(&self, time: CommandTime) -> StorageFuture<'_, ()>;
+
+    /// All that were noted, by folder and beginning.
+    fn command_times(&self) -> StorageFuture<'_, Vec<CommandTime>>;
 }
 
 pub trait Desk:

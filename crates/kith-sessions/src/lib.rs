@@ -20,7 +20,8 @@
 //! - [`disk`]: the real files.
 //! - [`lock`]: the lock of a house; only its holder writes.
 //! - [`socket`]: where the holder listens; [`access_token`]: what programs show it over
-//!   HTTP; [`daemon_log`]: what it says when nobody is there.
+//!   HTTP; [`daemon_log`]: what it says when nobody is there; [`background_notes`]: the commands that
+//!   run in it; `private_file`: small files that are the owner's alone.
 //! - `database`: a SQLite file and its one connection.
 //! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
 //! - [`approval_folder`]: pending approvals as files for people.
@@ -47,10 +48,12 @@ mod last_line;
 pub mod thread_file;
 
 pub mod access_token;
+pub mod background_notes;
 pub mod daemon_log;
 pub mod disk;
 pub mod lock;
 pub mod own_file;
+mod private_file;
 pub mod socket;
 
 pub mod approval_folder;

@@ -10,7 +10,7 @@ use crate::facts::{
     EnvironmentChange, PathFacts, PathIntent, ProgramFacts, ProgramPlace, SegmentFacts, ShellFacts,
 };
 use crate::parse::parse;
-use crate::programs::{base_name, is_builtin, paths_of};
+use crate::programs::{base_name, git_subcommand, is_builtin, paths_of};
 use crate::script::{
     Joint, Obstacle, ObstacleKind, Redirect, RedirectDirection, Segment, TextRange,
 };
@@ -58,12 +58,12 @@ pub fn gather(request: &ShellRequest<'_>, lookup: &dyn Lookup) -> ShellFacts {
     let script = parse(request.command);
     let mut gathering = Gathering {
         lookup,
-        folders: Folders::new(request.cwd.to_owned()),
+        command: request.command,
+        folders: Folders::new(request.cwd, !script.negates),
         obstacles: script.obstacles,
         n_paths: 0,
     };
-    let segments = script.segments.iter().map(|it| gathering.segment(it, request.command));
-    let segments = segments.collect();
+    let segments = script.segments.iter().map(|it| gathering.segment(it)).collect();
     ShellFacts {
         command: request.command.to_owned(),
         cwd: request.cwd.to_string_lossy().into_owned(),
@@ -75,16 +75,20 @@ pub fn gather(request: &ShellRequest<'_>, lookup: &dyn Lookup) -> ShellFacts {
 }
 
 /// The folders in which the next segment may run. `cd` fails or is skipped where nobody looks, so
-/// only `&&` makes its success certain.
+/// only `&&` makes its success certain, and only where no `||`, `|` or `!` came before: after these
+/// a command can run although a `cd` to the left of its `&&` was skipped, failed, or changed the
+/// folder of another process.
 struct Folders {
     current: Vec<PathBuf>,
     seen: Vec<PathBuf>,
     subshells: Vec<(usize, Vec<PathBuf>)>,
+    is_certain: bool,
 }
 
 impl Folders {
-    fn new(cwd: PathBuf) -> Folders {
-        Folders { current: vec![cwd.clone()], seen: vec![cwd], subshells: Vec::new() }
+    fn new(cwd: &Path, is_certain: bool) -> Folders {
+        let cwd = vec![cwd.to_owned()];
+        Folders { current: cwd.clone(), seen: cwd, subshells: Vec::new(), is_certain }
     }
 
     fn enter(&mut self, segment: &Segment) {
@@ -99,7 +103,8 @@ impl Folders {
                 self.subshells.push((*number, self.current.clone()));
             }
         }
-        if !matches!(segment.joint, Joint::And | Joint::First) {
+        self.is_certain &= !matches!(segment.joint, Joint::Or | Joint::Pipe);
+        if !self.is_certain || segment.joint == Joint::Then {
             self.current.clone_from(&self.seen);
         }
     }
@@ -108,30 +113,34 @@ impl Folders {
         if !self.seen.contains(&folder) {
             self.seen.push(folder.clone());
         }
-        self.current = vec![folder];
+        self.current = if self.is_certain { vec![folder] } else { self.seen.clone() };
     }
 }
 
 struct Gathering<'a> {
     lookup: &'a dyn Lookup,
+    command: &'a str,
     folders: Folders,
     obstacles: Vec<Obstacle>,
     n_paths: usize,
 }
 
 impl Gathering<'_> {
-    fn segment(&mut self, segment: &Segment, command: &str) -> SegmentFacts {
+    fn segment(&mut self, segment: &Segment) -> SegmentFacts {
         self.folders.enter(segment);
         let mut paths = Vec::new();
         let texts: Vec<String> = segment.words.iter().map(|it| it.text.clone()).collect();
         let words = segment.words.get(inner(&texts).start..).unwrap_or_default();
-        let may_be_text = words.first().is_some_and(|it| base_name(&it.text) == "git");
+        let is_git = words.first().is_some_and(|it| base_name(&it.text) == "git");
+        let subcommand = git_subcommand(words.get(1..).unwrap_or_default()).map(|(_, word)| word);
+        let may_replace = !matches!(subcommand, Some("checkout" | "restore"));
         for (word, intent) in paths_of(words) {
             self.add_path(&word, intent, segment.range, &mut paths);
         }
         // The names of branches and the like look as paths do.
         paths.retain(|it| {
-            !may_be_text || it.entry != PathEntry::Absent || it.zone > Zone::Workspace
+            let is_written = it.intent > PathIntent::Read && may_replace;
+            !is_git || is_written || it.entry != PathEntry::Absent || it.zone > Zone::Workspace
         });
         for Redirect { direction, target } in &segment.redirects {
             let intent = match direction {
@@ -142,7 +151,7 @@ impl Gathering<'_> {
             self.add_path(target, intent, segment.range, &mut paths);
         }
         let program = self.program(words);
-        self.follow_cd(segment, command);
+        self.follow_cd(segment, words);
         let is_replaced = |(index, word): (usize, &Word)| (!word.is_literal()).then_some(index);
         SegmentFacts {
             joint: segment.joint,
@@ -180,19 +189,20 @@ impl Gathering<'_> {
     }
 
     /// Takes note of a change of folder, for the relative paths that follow.
-    fn follow_cd(&mut self, segment: &Segment, command: &str) {
-        let texts: Vec<&str> = segment.words.iter().map(|it| it.text.as_str()).collect();
-        let is_plain =
-            segment.words.iter().all(|it| matches!(it.form, WordForm::Literal | WordForm::Home));
+    fn follow_cd(&mut self, segment: &Segment, words: &[Word]) {
+        let texts: Vec<&str> = words.iter().map(|it| it.text.as_str()).collect();
+        let is_plain = words.iter().all(|it| matches!(it.form, WordForm::Literal | WordForm::Home));
+        let is_wrapped = words.len() < segment.words.len();
         let target = match texts.as_slice() {
-            ["cd", rest @ ..] => rest,
-            ["pushd" | "popd", ..] => &["-"],
+            ["cd", rest @ ..] if !is_wrapped => rest,
+            // Some wrappers run the shell's own `cd`, and some a program that changes nothing.
+            ["cd" | "pushd" | "popd" | "builtin", ..] => &["-"],
             _ => return,
         };
         let folder = match target {
             [] => self.lookup.user_home(),
             ["--", target] | [target] if is_plain && !target.starts_with('-') => {
-                let word = segment.words.last();
+                let word = words.last();
                 let from = self.folders.current.first().cloned();
                 word.zip(from).and_then(|(word, from)| self.absolute(word, &from))
             }
@@ -210,14 +220,12 @@ impl Gathering<'_> {
             Some(folder) if is_one && self.folders.seen.len() < FOLDERS_MAX => {
                 self.folders.change(folder);
             }
-            _ => self.object(segment.range, command),
+            _ => self.object(ObstacleKind::Other, segment.range),
         }
     }
 
-    fn object(&mut self, range: TextRange, command: &str) {
-        let text = range.of(command).to_owned();
-        let (start, end) = (range.start, range.end);
-        self.obstacles.push(Obstacle { kind: ObstacleKind::Other, text, start, end });
+    fn object(&mut self, kind: ObstacleKind, range: TextRange) {
+        self.obstacles.push(Obstacle::new(kind, range, self.command));
     }
 
     fn add_path(
@@ -230,12 +238,7 @@ impl Gathering<'_> {
         for cwd in self.folders.current.clone() {
             self.n_paths += 1;
             if self.n_paths == SHELL_PATHS_MAX {
-                self.obstacles.push(Obstacle {
-                    kind: ObstacleKind::TooLong,
-                    text: String::new(),
-                    start: range.start,
-                    end: range.end,
-                });
+                self.object(ObstacleKind::TooLong, range);
             }
             if self.n_paths >= SHELL_PATHS_MAX {
                 return;

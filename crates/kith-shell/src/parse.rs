@@ -10,9 +10,9 @@ use kith_vocab::invisible::is_invisible;
 use tree_sitter::{Node, ParseOptions, Parser};
 
 use crate::script::{
-    Assignment, Joint, OBSTACLE_CHARS_MAX, OBSTACLES_MAX, Obstacle, ObstacleKind, Redirect,
-    RedirectDirection, SCRIPT_BYTES_MAX, SCRIPT_DEPTH_MAX, SCRIPT_NODES_MAX, SCRIPT_OPERATORS_MAX,
-    SEGMENTS_MAX, Segment, ShellScript, TextRange,
+    Assignment, Joint, OBSTACLES_MAX, Obstacle, ObstacleKind, Redirect, RedirectDirection,
+    SCRIPT_BYTES_MAX, SCRIPT_DEPTH_MAX, SCRIPT_NODES_MAX, SCRIPT_OPERATORS_MAX, SEGMENTS_MAX,
+    Segment, ShellScript, TextRange,
 };
 use crate::tokens::{self, TokenCommand};
 use crate::word::{Word, WordForm};
@@ -111,11 +111,15 @@ impl<'a> ShellReader<'a> {
     }
 
     fn object(&mut self, kind: ObstacleKind, start: usize, end: usize) {
-        if self.script.obstacles.len() < OBSTACLES_MAX {
-            let text = TextRange { start, end }.of(self.text);
-            let text = text.chars().take(OBSTACLE_CHARS_MAX).collect();
-            self.script.obstacles.push(Obstacle { kind, text, start, end });
+        let obstacles = &mut self.script.obstacles;
+        if obstacles.len() == OBSTACLES_MAX {
+            // That commands are missing decides more than one obstacle among many.
+            if !kind.hides_the_rest() || obstacles.iter().any(|it| it.kind.hides_the_rest()) {
+                return;
+            }
+            obstacles.pop();
         }
+        obstacles.push(Obstacle::new(kind, TextRange { start, end }, self.text));
     }
 
     fn object_to(&mut self, kind: ObstacleKind, node: Node<'_>) {
@@ -174,6 +178,7 @@ impl<'a> ShellReader<'a> {
             }
             "command" => self.add_command(node),
             "redirected_statement" => self.add_group_redirects(node),
+            "negated_command" => self.script.negates = true,
             "variable_assignment" if node.parent().is_none_or(|it| it.kind() != "command") => {
                 self.object_to(ObstacleKind::Variable, node);
             }
@@ -392,7 +397,6 @@ fn obstacle_of(kind: &str, source: &str) -> Option<ObstacleKind> {
         | "comment"
         | "file_redirect"
         | "file_descriptor"
-        | "negated_command"
         | "variable_assignment"
         | "variable_name"
         | "compound_statement"

@@ -8,72 +8,18 @@ use crate::facts::PathIntent;
 use crate::word::{Word, WordForm};
 
 /// Commands that are part of the shell itself.
-const BUILTINS: [&str; 58] = [
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "umask",
-    "unset",
+#[rustfmt::skip]
+const BUILTINS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen",
+    "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "echo", "enable",
+    "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash", "help", "history",
+    "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read",
+    "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "test",
+    "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
-/// Further commands of the shell, which change what it does.
-const MORE_BUILTINS: [&str; 4] = ["ulimit", "unalias", "wait", "coproc"];
-
 pub fn is_builtin(name: &str) -> bool {
-    BUILTINS.contains(&name) || MORE_BUILTINS.contains(&name)
+    BUILTINS.contains(&name)
 }
 
 /// The name of a program without its folder.
@@ -111,6 +57,7 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
         // The operation, the archive, its members.
         "ar" => but_first(arguments, PathIntent::Write),
         "dd" => of_dd(arguments),
+        "patch" => first_is_changed(arguments),
         "find" => of_find(arguments),
         _ => all(arguments, PathIntent::Read),
     };
@@ -131,13 +78,40 @@ fn second_is_written(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     operands.map(|(at, word)| (word, intent(at))).collect()
 }
 
-/// What `checkout` and `restore` are given may be files, which they replace.
+/// The file that a patch is for; after it comes the patch.
+fn first_is_changed(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let intent = |at| if at == 0 { PathIntent::Write } else { PathIntent::Read };
+    let operands = operands(arguments).into_iter().enumerate();
+    operands.map(|(at, word)| (word, intent(at))).collect()
+}
+
+/// What `checkout` and `restore` are given may be files, which they replace. `git mv` moves as `mv` does.
 fn of_git(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
-    let takes_files = |it: &Word| matches!(it.text.as_str(), "checkout" | "restore");
+    let subcommand = git_subcommand(arguments);
+    if let Some((at, "mv")) = subcommand {
+        return to_last(&arguments[at + 1..], PathIntent::Move);
+    }
     let makes_branch =
         |it: &Word| matches!(it.text.as_str(), "-b" | "-B" | "--orphan" | "--staged");
-    let replaces = arguments.iter().any(takes_files) && !arguments.iter().any(makes_branch);
+    let replaces = matches!(subcommand, Some((_, "checkout" | "restore")))
+        && !arguments.iter().any(makes_branch);
     all(arguments, if replaces { PathIntent::Replace } else { PathIntent::Read })
+}
+
+/// The subcommand among the arguments of git, and its place.
+pub fn git_subcommand(arguments: &[Word]) -> Option<(usize, &str)> {
+    let mut words = arguments.iter().enumerate();
+    while let Some((at, word)) = words.next() {
+        match word.text.as_str() {
+            // Options with a value; of others, the value stands behind `=`.
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => {
+                words.next();
+            }
+            text if text.starts_with('-') => (),
+            text => return Some((at, text)),
+        }
+    }
+    None
 }
 
 fn is_option(word: &Word) -> bool {
@@ -276,7 +250,8 @@ fn of_find(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
 }
 
 /// Programs whose output is made anew all the time: to write over it is no loss.
-const BUILDERS: [&str; 22] = [
+#[rustfmt::skip]
+const BUILDERS: &[&str] = &[
     "as", "asc", "c++", "cc", "clang", "clang++", "esbuild", "g++", "gcc", "gfortran", "ghc", "go",
     "javac", "kotlinc", "ld", "mdbook", "protoc", "rollup", "rustc", "swiftc", "tsc", "zig",
 ];
@@ -303,7 +278,7 @@ fn of_options(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
         if let Some((option, value)) = word.text.split_once('=') {
             let intent = if is_output(option) { written } else { PathIntent::Read };
             paths.push((Word { text: value.to_owned(), form: word.form }, intent));
-        } else if matches!(name, "sort" | "tree" | "shuf")
+        } else if matches!(name, "git" | "patch" | "sort" | "tree" | "shuf")
             && let Some(value) = word.text.strip_prefix("-o").filter(|it| !it.is_empty())
         {
             paths.push((Word { text: value.to_owned(), form: word.form }, written));

@@ -26,6 +26,8 @@ pub struct Risk {
 pub enum RiskKind {
     /// Files or history would be lost.
     Destructive,
+    /// It changes files that the command does not name.
+    UnnamedFiles,
     /// It needs the network.
     Network,
     /// It reaches other processes, services or users of the machine.
@@ -92,14 +94,17 @@ pub fn risks(segment: &SegmentFacts) -> Vec<Risk> {
     let command = ProgramCall { name: base_name(program), arguments, found: &found };
     risks.extend(of_command(&command).map(|(kind, word)| Risk { kind, word }));
     if !tables::takes_any_words(command.name) {
-        risks.extend(hidden_options(segment).map(|word| Risk { kind: RiskKind::Options, word }));
+        let hidden = hidden_options(segment, found.start);
+        risks.extend(hidden.map(|word| Risk { kind: RiskKind::Options, word }));
     }
     risks
 }
 
-/// The first pattern that the shell may replace by a name which begins with a hyphen.
-fn hidden_options(segment: &SegmentFacts) -> Option<String> {
-    let end = segment.argv.iter().position(|it| it == "--").unwrap_or(segment.argv.len());
+/// The first pattern that the shell may replace by a name which begins with a hyphen. The command
+/// begins at `start`: a `--` before that ends the options of its wrapper.
+fn hidden_options(segment: &SegmentFacts, start: usize) -> Option<String> {
+    let own = segment.argv.get(start..).unwrap_or_default();
+    let end = own.iter().position(|it| it == "--").map_or(segment.argv.len(), |at| start + at);
     let may_be_option = |it: &&String| it.starts_with(['*', '?', '[', '-']);
     let replaced = segment.replaced.iter().filter(|at| **at > 0 && **at < end);
     replaced.filter_map(|at| segment.argv.get(*at)).find(may_be_option).cloned()
@@ -204,6 +209,7 @@ fn of_command(command: &ProgramCall<'_>) -> Option<Finding> {
         "awk" | "gawk" | "mawk" | "nawk" => scripts::of_awk(command),
         "rm" | "unlink" | "shred" | "truncate" | "dd" => finding(RiskKind::Destructive, name),
         "chmod" => options::of_chmod(command),
+        "patch" => options::of_patch(command),
         "tar" => options::of_tar(command),
         "unzip" if command.has(&["-o"]).is_some() => finding(RiskKind::Destructive, name),
         "zip" if command.has(&["-m", "--move"]).is_some() => finding(RiskKind::Destructive, name),

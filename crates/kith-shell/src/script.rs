@@ -22,6 +22,8 @@ pub struct ShellScript {
     pub segments: Vec<Segment>,
     /// What was not understood. If there is any, nobody knows what the script does.
     pub obstacles: Vec<Obstacle>,
+    /// Whether a `!` stands before a command: what follows it with `&&` runs if it fails.
+    pub negates: bool,
 }
 
 /// One simple command.
@@ -89,6 +91,13 @@ pub struct Obstacle {
 }
 
 pub const OBSTACLE_CHARS_MAX: usize = 80;
+
+impl Obstacle {
+    pub(crate) fn new(kind: ObstacleKind, range: TextRange, script: &str) -> Obstacle {
+        let text = range.of(script).chars().take(OBSTACLE_CHARS_MAX).collect();
+        Obstacle { kind, text, start: range.start, end: range.end }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

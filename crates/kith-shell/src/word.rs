@@ -2,18 +2,15 @@
 
 mod braces;
 
-use serde::{Deserialize, Serialize};
-
 /// A word as the program receives it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The value without quotes and backslashes; of a word that is not known, its text as written.
     pub text: String,
     pub form: WordForm,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordForm {
     /// The program receives exactly this text.
     Literal,
@@ -54,15 +51,6 @@ impl Word {
 
     fn unknown(source: &str) -> Word {
         Word { text: source.to_owned(), form: WordForm::Unknown }
-    }
-
-    /// Whether the shell can replace the word by one that begins with a hyphen.
-    pub fn may_be_option(&self) -> bool {
-        match self.form {
-            WordForm::Literal | WordForm::Home => false,
-            WordForm::Pattern => self.text.starts_with(['*', '?', '[', '-']),
-            WordForm::Unknown => true,
-        }
     }
 }
 

@@ -20,13 +20,14 @@ use kith_vocab::event::calls::Effect;
 use kith_vocab::event::messages::Trust;
 use kith_vocab::facts::{PathCallFacts, Zone};
 use kith_vocab::json::Json;
-use kith_vocab::tool::{CallPlan, Refusal};
+use kith_vocab::tool::{CallPlan, Refusal, RunContext};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::display;
+use crate::file_claims::{ClaimKind, FileClaim, FileClaims};
 use crate::read_log::{FileVersion, ReadLog};
 use crate::roots::Roots;
 use crate::shell_lookup::resolve;
@@ -51,6 +52,7 @@ pub(crate) struct FileChanger {
     pub(crate) roots: Arc<Roots>,
     pub(crate) places: Arc<Places>,
     pub(crate) reads: Arc<ReadLog>,
+    pub(crate) claims: Arc<FileClaims>,
     pub(crate) trust_of: TrustOf,
 }
 
@@ -78,6 +80,14 @@ struct ChangeFacts {
     written: WrittenFile,
     /// What will change, for people; shortened.
     diff: String,
+    /// Lines at its end that are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    diff_lines_left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// A file that a call acts on, by its content.
@@ -163,6 +173,7 @@ impl FileChanger {
         }
         let path = target.real.to_string_lossy().into_owned();
         let files = old.map(|sha256| FileContent { path: path.clone(), sha256 });
+        let (diff, diff_lines_left_out) = cut_diff(&target.old, new, FACTS_DIFF_BYTES_MAX);
         let facts = Json::of(&ChangeFacts {
             path: PathCallFacts { path, zone: target.zone, exists: target.stamp.is_some() },
             files: files.into_iter().collect(),
@@ -171,12 +182,24 @@ impl FileChanger {
                 bytes: new.len() as u64,
                 old_trust: target.trust,
             },
-            diff: diff(&target.old, new, FACTS_DIFF_BYTES_MAX),
+            diff,
+            diff_lines_left_out,
         });
         let effect = if target.zone >= Zone::Oneself { Effect::Oneself } else { Effect::Write };
         let summary = format!("{tool} {}", target.name);
         let digest = hex(&hash.finalize());
         CallPlan { input: input.clone(), effects: vec![effect], facts, digest, summary }
+    }
+
+    /// Waits until no command that has the file for itself is running.
+    pub(crate) async fn claim(
+        &self,
+        judged: &CallPlan,
+        ctx: &RunContext,
+    ) -> Result<FileClaim, Refusal> {
+        let facts = judged.facts.read::<PathCallFacts>();
+        let facts = facts.map_err(|error| own_refusal(format!("no file to change: {error}")))?;
+        self.claims.claim(ClaimKind::Shared, vec![PathBuf::from(facts.path)], ctx).await
     }
 
     /// Replaces the content of the file, if it is still in the state that was looked at.
@@ -209,7 +232,7 @@ fn write_beside(
     content: &str,
     old: Option<&Metadata>,
 ) -> io::Result<File> {
-    let (temporary, mut file) = temporary_file(folder.as_fd(), name)?;
+    let (temporary, mut file) = temporary_file(folder.as_fd(), name, old)?;
     let written = fill(&mut file, content, old).and_then(|()| {
         put_in_place(folder.as_fd(), &temporary, name, old.is_some())?;
         rustix::fs::fsync(folder.as_fd()).or_else(ignore_unsupported)?;
@@ -264,16 +287,22 @@ fn ignore_unsupported(error: Errno) -> rustix::io::Result<()> {
 
 /// A new file beside the one it will become. Its name is no other process's: what a killed one left
 /// behind stands in nobody's way.
-fn temporary_file(folder: impl AsFd, name: &Path) -> io::Result<(PathBuf, File)> {
+fn temporary_file(
+    folder: impl AsFd,
+    name: &Path,
+    old: Option<&Metadata>,
+) -> io::Result<(PathBuf, File)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let (stem, process): (String, u32) =
         (name.to_string_lossy().chars().take(40).collect(), std::process::id());
+    // Until it has the mode of the old file, nobody else may read what that kept to its owner.
+    let mode = if old.is_some() { 0o600 } else { 0o666 };
     for _ in 0..TEMPORARY_TRIES_MAX {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = PathBuf::from(format!(".{stem}.kith-{process}-{number}~"));
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(folder.as_fd(), &path, flags, Mode::from_raw_mode(0o666)) {
+        match rustix::fs::openat(folder.as_fd(), &path, flags, Mode::from_raw_mode(mode)) {
             Err(Errno::EXIST) => (),
             opened => return Ok((path, File::from(opened?))),
         }
@@ -281,18 +310,27 @@ fn temporary_file(folder: impl AsFd, name: &Path) -> io::Result<(PathBuf, File)>
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The lines by which two texts differ, shortened.
+/// The lines by which two texts differ, shortened; it says by how many lines.
 pub(crate) fn diff(old: &str, new: &str, bytes_max: usize) -> String {
+    let (mut text, n_more) = cut_diff(old, new, bytes_max);
+    if n_more > 0 {
+        // Writing to a string cannot fail.
+        write!(text, "\n… {n_more} more lines of the diff").unwrap_or_default();
+    }
+    text
+}
+
+/// The lines by which two texts differ, and how many are left out at the end.
+fn cut_diff(old: &str, new: &str, bytes_max: usize) -> (String, usize) {
     let diff = similar::TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new);
     let mut text = diff.unified_diff().context_radius(DIFF_CONTEXT_LINES).to_string();
     if text.len() > bytes_max {
         let end = text[..text.floor_char_boundary(bytes_max)].rfind('\n').unwrap_or_default();
         let n_more = text[end..].trim_start_matches('\n').lines().count();
         text.truncate(end);
-        // Writing to a string cannot fail.
-        write!(text, "\n… {n_more} more lines of the diff").unwrap_or_default();
+        return (text, n_more);
     }
-    text
+    (text, 0)
 }
 
 #[cfg(test)]

@@ -130,7 +130,11 @@ impl Tool for EditFile {
             if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
                 return stopped;
             }
-            blocking(|| self.edit(&prepared, &ctx)).unwrap_or_else(call::failed)
+            match self.changer.claim(&prepared, &ctx).await {
+                Ok(_claim) => blocking(|| self.edit(&prepared, &ctx)),
+                Err(refusal) => Err(refusal),
+            }
+            .unwrap_or_else(call::failed)
         })
     }
 }

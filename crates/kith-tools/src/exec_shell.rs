@@ -2,8 +2,10 @@
 //!
 //! What will run is looked up before it is judged: programs, paths, and the state of every file that the
 //! command names. All of it is in the digest, so a command that was approved runs as it was approved
-//! or not at all. Ending it ends everything it started; see [`crate::sandbox`].
+//! or not at all. Ending it ends everything it started; see [`crate::sandbox`]. A command may run on in the
+//! [`background`].
 
+pub mod background;
 mod given_up;
 mod output;
 mod stand_ins;
@@ -33,9 +35,11 @@ use kith_vocab::tool::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::background::{BackgroundCommand, BackgroundCommands};
 use self::given_up::AbandonablePipe;
 use self::output::{COMMAND_OUTPUT_BYTES_MAX, CommandOutput};
 use crate::change_file::FileContent;
+use crate::file_claims::{ClaimKind, FileClaim, FileClaims};
 use crate::read_log::FileVersion;
 use crate::sandbox::environment;
 use crate::sandbox::launch::{CommandStopper, RunningCommand, launch};
@@ -47,8 +51,8 @@ use crate::trust::{LowestTrust, TrustOf, own_refusal};
 use crate::{call, display, schema};
 
 const NAME: &str = "exec_shell";
-const DESCRIPTION: &str = "Run a bash command in a sandbox: it can change the workspace, gets no input, and \
-                           leaves nothing running.";
+const DESCRIPTION: &str =
+    "Run a bash command in a sandbox: it can change the workspace and gets no input.";
 
 /// Bytes of a command.
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
@@ -57,6 +61,8 @@ const COMMAND_SECS: u64 = 120;
 const COMMAND_SECS_MAX: u64 = 3600;
 /// Seconds that the output of a command that was stopped may take to end. If everything was ended, it has.
 const STOPPED_OUTPUT_SECS_MAX: u64 = 3;
+/// How long a command that is to run in the background is watched before its call ends.
+const AT_ONCE_MS_MAX: u64 = 300;
 /// Characters of a command in its summary.
 const SUMMARY_CHARS_MAX: usize = 120;
 /// Bytes of a named file up to which its content is in the digest; of larger ones it is the state.
@@ -73,13 +79,51 @@ pub struct CommandSetup {
     pub variables: Vec<(String, String)>,
     /// The program that supervises commands; `None` if there is none.
     pub supervisor: Option<PathBuf>,
+    /// Commands that run on after their call.
+    pub background: Arc<BackgroundCommands>,
     /// The trust of what a command in the sandbox may print that works in a folder or with a file.
     pub output_trust: TrustOf,
+    pub times: Option<Arc<dyn CommandTimes>>,
+}
+
+/// Where a command may leave files, and whether they may hold what strangers said.
+pub struct CommandReach {
+    pub folders: Vec<PathBuf>,
+    /// The session has read untrusted text, or the command can fetch or read some.
+    pub is_tainted: bool,
+}
+
+/// Takes note of when commands run: files that they wrote can be known only by their time.
+pub trait CommandTimes: Send + Sync {
+    /// Notes durably that a command begins. It has ended when the value is dropped. A command that
+    /// cannot be noted does not start.
+    fn begin(&self, reach: CommandReach) -> BoxFuture<'_, Result<Box<dyn Send>, String>>;
+}
+
+/// Held from the last look at what a command names until it has ended.
+struct CommandHold {
+    claim: FileClaim,
+    time: Option<Box<dyn Send>>,
+}
+
+impl CommandHold {
+    /// For a command that runs on. Outside the sandbox it gives its files back: a server that runs for
+    /// hours would keep everyone from them. In the sandbox it keeps its share, because it could change
+    /// what a command outside was approved with.
+    fn until_the_end_of(self, command: Arc<BackgroundCommand>, sandbox: Sandbox) {
+        let CommandHold { claim, time } = self;
+        let claim = (sandbox != Sandbox::None).then_some(claim);
+        tokio::spawn(async move {
+            command.until_end().await;
+            drop((claim, time));
+        });
+    }
 }
 
 struct ExecShell {
     spec: ToolSpec,
     setup: CommandSetup,
+    claims: Arc<FileClaims>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +137,8 @@ struct ExecShellInput {
     timeout: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     network: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    background: Option<bool>,
     /// asks the owner
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unsandboxed: Option<bool>,
@@ -138,7 +184,7 @@ impl ExecShell {
             effects: vec![Effect::Exec],
             facts,
             digest: sha256_hex(text.as_bytes()),
-            summary: format!("{NAME} {}", display::words(&input.command, SUMMARY_CHARS_MAX)),
+            summary: summary(&input),
         };
         Ok((input, shell, plan))
     }
@@ -176,21 +222,103 @@ impl ExecShell {
         Ok(CommandSpec { argv, cwd: PathBuf::from(&facts.cwd), environment, stdin: None, view })
     }
 
+    /// Waits for calls that must not run beside this one. Outside the sandbox that is whoever can change
+    /// what the command names or lies in its workspace; inside, whoever must find that unchanged.
+    async fn claim(&self, judged: &CallPlan, ctx: &RunContext) -> Result<FileClaim, Refusal> {
+        let mut paths = vec![self.setup.places.workspace.clone()];
+        let kind = if ctx.permit.sandbox == Sandbox::None {
+            let facts = judged.facts.read::<ShellFacts>();
+            let facts = facts.map_err(|error| own_refusal(format!("no command: {error}")))?;
+            let programs = facts.segments.iter().filter_map(|it| it.program.path.as_ref());
+            let named = facts.segments.iter().flat_map(|it| &it.paths).map(|it| &it.path);
+            paths.extend(programs.chain(named).map(PathBuf::from));
+            ClaimKind::Exclusive
+        } else {
+            paths.extend(ctx.permit.paths.iter().cloned());
+            ClaimKind::Shared
+        };
+        self.claims.claim(kind, paths, ctx).await
+    }
+
+    async fn hold(&self, judged: &CallPlan, ctx: &RunContext) -> Result<CommandHold, Refusal> {
+        let claim = self.claim(judged, ctx).await?;
+        let Some(times) = &self.setup.times else {
+            return Ok(CommandHold { claim, time: None });
+        };
+        let mut folders = vec![self.setup.places.workspace.clone()];
+        folders.extend(ctx.permit.paths.iter().cloned());
+        let is_tainted =
+            ctx.call.lowest_trust > Trust::Paired || ctx.permit.sandbox != Sandbox::Workspace;
+        let time = times.begin(CommandReach { folders, is_tainted }).await;
+        let time = time.map_err(|why| {
+            own_refusal(format!("not started: its time could not be noted ({why})"))
+        })?;
+        Ok(CommandHold { claim, time: Some(time) })
+    }
+
     async fn execute(&self, judged: CallPlan, ctx: RunContext) -> Result<ToolOutput, Refusal> {
+        let hold = self.hold(&judged, &ctx).await?;
         let (input, facts, now) = blocking(|| self.look(&judged.input))?;
         call::check_unchanged(&judged, &now)?;
         let spec = self.spec_of(&input, &facts, &ctx).map_err(own_refusal)?;
         let no_supervisor = || own_refusal("this system cannot run commands".to_owned());
         let supervisor = self.setup.supervisor.as_deref().ok_or_else(no_supervisor)?;
+        if input.background == Some(true) {
+            let trust = self.trust(&facts, ctx.permit.sandbox);
+            return self.run_on(&input, (supervisor, &spec), (trust, hold), &ctx).await;
+        }
         let absent = blocking(|| stand_ins::names(&spec));
         let secs = input.timeout.unwrap_or(COMMAND_SECS);
         let time = Duration::from_secs(secs).min(ctx.time_left);
         let (output, running) = blocking(|| start(supervisor, &spec))
             .map_err(|error| own_refusal(format!("the command cannot be run: {error}")))?;
         let ended = follow(output, running, &ctx, time).await;
+        drop(hold);
         let (output, end) = ended.map_err(|error| own_refusal(unknown(&error.to_string())))?;
         let trust = self.trust(&facts, ctx.permit.sandbox);
         finished(output, end, (secs, &ctx), (trust, &absent))
+    }
+
+    /// Starts the command, and leaves it running.
+    async fn run_on(
+        &self,
+        input: &ExecShellInput,
+        (supervisor, spec): (&Path, &CommandSpec),
+        (trust, hold): (Trust, CommandHold),
+        ctx: &RunContext,
+    ) -> Result<ToolOutput, Refusal> {
+        let (background, call) = (&self.setup.background, &ctx.call);
+        let of = (call.session_id, &call.call_id);
+        let command = blocking(|| background.start(of, supervisor, spec, trust))
+            .map_err(|error| own_refusal(format!("the command cannot be run: {error}")))?;
+        hold.until_the_end_of(Arc::clone(&command), ctx.permit.sandbox);
+        if let Some(secs) = input.timeout {
+            let command = Arc::clone(&command);
+            tokio::spawn(async move {
+                let time = Duration::from_secs(secs);
+                if tokio::time::timeout(time, command.until_end()).await.is_err() {
+                    command.stop(CommandStop::OutOfTime);
+                }
+            });
+        }
+        // One that fails at once is told of at once.
+        let at_once = Duration::from_millis(AT_ONCE_MS_MAX);
+        tokio::time::timeout(at_once, command.until_end()).await.ok();
+        let new = command.read_new().map_err(|error| own_refusal(error.to_string()))?;
+        let newline = if new.text.is_empty() || new.text.ends_with('\n') { "" } else { "\n" };
+        let id = &command.id;
+        let remark = match new.end {
+            Some(end) => {
+                background.forget(call.session_id, id);
+                end
+            }
+            None => format!(
+                "runs in the background as `{id}` until it ends or this kith does; through use_tool, \
+                 exec_output {{\"id\":\"{id}\"}} reads on and exec_stop ends it"
+            ),
+        };
+        let text = format!("{}{newline}[{remark}]", new.text);
+        Ok(ToolOutput { full: new.full, ..ToolOutput::text(ToolOutcome::Done, trust, text) })
     }
 
     /// Of the least trusted thing that the command may have printed.
@@ -206,6 +334,12 @@ impl ExecShell {
         }
         trust.lowest()
     }
+}
+
+fn summary(input: &ExecShellInput) -> String {
+    let command = display::words(&input.command, SUMMARY_CHARS_MAX);
+    let runs_on = if input.background == Some(true) { " (runs on in the background)" } else { "" };
+    format!("{NAME} {command}{runs_on}")
 }
 
 fn check(input: &ExecShellInput) -> Result<(), String> {
@@ -273,6 +407,9 @@ enum CommandStop {
     Cancelled,
     OutOfTime,
     TooLong,
+    /// By `exec_stop`.
+    Stopped,
+    HostEnded,
 }
 
 /// Ends a command that nobody waits for any more.
@@ -345,6 +482,27 @@ fn stopped(
     }
 }
 
+/// How a command in the background ended.
+fn ended_in_words(end: &Result<CommandEnd, CommandStop>) -> String {
+    match end {
+        Ok(CommandEnd::Exited(code)) => format!("exit code {code}"),
+        Ok(CommandEnd::Killed(signal)) => format!("killed by signal {signal}"),
+        Ok(CommandEnd::NotStarted(reason)) => format!("it did not start: {reason}"),
+        Ok(CommandEnd::Ended(reason)) => reason.clone(),
+        Ok(CommandEnd::Unknown(reason)) => unknown(reason),
+        Err(CommandStop::OutOfTime) => {
+            "ended at its `timeout` with everything it started".to_owned()
+        }
+        Err(CommandStop::TooLong) => {
+            format!("ended: it printed more than {} MiB", COMMAND_OUTPUT_BYTES_MAX >> 20)
+        }
+        Ok(CommandEnd::Stopped)
+        | Err(CommandStop::Cancelled | CommandStop::Stopped | CommandStop::HostEnded) => {
+            "stopped; everything it started was ended".to_owned()
+        }
+    }
+}
+
 fn unknown(reason: &str) -> String {
     format!("outcome unknown: {reason}; the command may have run, look before you try again")
 }
@@ -359,7 +517,8 @@ fn finished(
     let (remark, outcome) = match end {
         Ok(CommandEnd::Exited(code)) => (format!("exit code {code}"), ToolOutcome::Done),
         Ok(CommandEnd::Killed(signal)) => (format!("killed by signal {signal}"), ToolOutcome::Done),
-        Ok(CommandEnd::Stopped) | Err(CommandStop::Cancelled) => {
+        Ok(CommandEnd::Stopped)
+        | Err(CommandStop::Cancelled | CommandStop::Stopped | CommandStop::HostEnded) => {
             ("cancelled; everything it started was ended".to_owned(), ToolOutcome::Failed)
         }
         Ok(CommandEnd::NotStarted(reason)) => {
@@ -409,6 +568,6 @@ impl Tool for ExecShell {
     }
 }
 
-pub(crate) fn tool(setup: CommandSetup) -> Arc<dyn Tool> {
-    Arc::new(ExecShell { spec: schema::spec::<ExecShellInput>(NAME, DESCRIPTION), setup })
+pub(crate) fn tool(setup: CommandSetup, claims: Arc<FileClaims>) -> Arc<dyn Tool> {
+    Arc::new(ExecShell { spec: schema::spec::<ExecShellInput>(NAME, DESCRIPTION), setup, claims })
 }

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::exec_shell::CommandSetup;
+use crate::file_claims::FileClaims;
 use crate::read_log::ReadLog;
 use crate::roots::Roots;
 use crate::sandbox::plan::SandboxPlaces;
@@ -32,13 +33,18 @@ pub(crate) struct World {
     _dir: TempDir,
     pub(crate) tmp: PathBuf,
     reads: Arc<ReadLog>,
+    pub(crate) claims: Arc<FileClaims>,
 }
 
 impl World {
     pub(crate) fn new(text: &str) -> World {
         let dir = TempDir::new().unwrap();
-        let world =
-            World { tmp: dir.path().canonicalize().unwrap(), _dir: dir, reads: Arc::default() };
+        let world = World {
+            tmp: dir.path().canonicalize().unwrap(),
+            _dir: dir,
+            reads: Arc::default(),
+            claims: Arc::default(),
+        };
         for folder in ["yard", "home", "out"] {
             fs::create_dir(world.tmp.join(folder)).unwrap();
         }
@@ -83,12 +89,15 @@ impl World {
             trust_of: trust_of(),
             places: Arc::new(places),
             reads: Arc::clone(&self.reads),
+            claims: Arc::clone(&self.claims),
             commands: CommandSetup {
                 lookup,
                 places: sandbox,
                 variables: Vec::new(),
                 supervisor: None,
+                background: Arc::default(),
                 output_trust: trust_of(),
+                times: None,
             },
             further: Vec::new(),
         })

@@ -18,7 +18,7 @@ pub fn open_in_browser(url: &str) -> io::Result<()> {
     std::thread::Builder::new().spawn(move || child.wait()).map(drop)
 }
 
-/// Starts this program in a process group of its own, so that it outlives the terminal. What it says
+/// Starts this program in a process group of its own, so that it outlives the terminal. Its output
 /// goes to the file.
 pub fn start_in_background(args: &[OsString], folder: &Path, output: File) -> io::Result<Child> {
     let program = std::env::current_exe()?;

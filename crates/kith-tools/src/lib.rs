@@ -12,12 +12,15 @@
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - [`sandbox`]: processes, and the walls around them.
-//! - [`launch`]: programs that are started for the owner.
+//! - `random_name`: names of temporary files.
+//! - [`launch`]: programs that are started for the owner; [`service_file`]: how the system starts the
+//!   daemon.
 //! - `schema`: input schemas from types.
 //! - [`read_log`]: which files a session knows.
+//! - [`file_claims`]: which calls may change files at the same time.
 //! - `change_file`: a file changed whole or not at all.
 //! - `read_file`, `list_files`, `search_files`, [`skill`], `write_file`, `edit_file`, [`exec_shell`],
-//!   `todo_write`, `fetch_url`, [`session_search`], `use_tool`: the tools.
+//!   `background_tools`, `todo_write`, `fetch_url`, [`session_search`], `use_tool`: the tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use kith_vocab::tool::Tool;
 use crate::call::FileTool;
 use crate::change_file::FileChanger;
 use crate::exec_shell::CommandSetup;
+use crate::file_claims::FileClaims;
 use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
 use crate::read_log::{NotedRead, ReadLog};
@@ -42,18 +46,22 @@ mod folder;
 mod glob;
 mod hard_links;
 pub mod launch;
+mod random_name;
 pub mod roots;
 pub mod sandbox;
+pub mod service_file;
 pub mod shell_lookup;
 mod walk;
 
 mod call;
 mod change_file;
 mod display;
+pub mod file_claims;
 pub mod read_log;
 mod schema;
 pub mod trust;
 
+mod background_tools;
 mod edit_file;
 pub mod exec_shell;
 mod fetch_url;
@@ -75,6 +83,8 @@ pub struct ToolSetup {
     pub places: Arc<Places>,
     /// Lives longer than a turn: what was read in one may be replaced in the next.
     pub reads: Arc<ReadLog>,
+    /// One for all sessions of a host.
+    pub claims: Arc<FileClaims>,
     pub commands: CommandSetup,
     /// Tools of others, reached through `use_tool`.
     pub further: Vec<Arc<dyn Tool>>,
@@ -100,12 +110,15 @@ impl ToolSetup {
             skills: Arc::new(Vec::new),
             places: Arc::new(places),
             reads: Arc::default(),
+            claims: Arc::default(),
             commands: CommandSetup {
                 lookup,
                 places: sandbox,
                 variables: Vec::new(),
                 supervisor: None,
+                background: Arc::default(),
                 output_trust: Arc::clone(&trust_of),
+                times: None,
             },
             trust_of,
             further: Vec::new(),
@@ -121,14 +134,20 @@ impl ToolSetup {
 /// `skill` is among them also where there are no skills: the list is frozen with the session, and
 /// skills may come later. What is seldom needed is behind `use_tool`.
 pub fn built_in(setup: ToolSetup) -> Vec<Arc<dyn Tool>> {
-    let ToolSetup { roots, skills, trust_of, places, reads, commands, further } = setup;
+    let ToolSetup { roots, skills, trust_of, places, reads, claims, commands, further } = setup;
     let read_file = ReadFile { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
     let read_file = NotedRead { tool: FileTool::new(read_file), log: Arc::clone(&reads) };
     let list_files = ListFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
     let search_files = SearchFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
-    let changer =
-        FileChanger { roots: Arc::clone(&roots), places, reads, trust_of: Arc::clone(&trust_of) };
+    let changer = FileChanger {
+        roots: Arc::clone(&roots),
+        places,
+        reads,
+        claims: Arc::clone(&claims),
+        trust_of: Arc::clone(&trust_of),
+    };
     let mut behind = vec![todo_write::tool(), fetch_url::tool()];
+    behind.extend(background_tools::tools(&commands.background));
     behind.extend(further);
     vec![
         Arc::new(read_file),
@@ -136,7 +155,7 @@ pub fn built_in(setup: ToolSetup) -> Vec<Arc<dyn Tool>> {
         edit_file::tool(changer),
         Arc::new(FileTool::new(list_files)),
         Arc::new(FileTool::new(search_files)),
-        exec_shell::tool(commands),
+        exec_shell::tool(commands, claims),
         Arc::new(FileTool::new(Skill { roots, skills, trust_of })),
         use_tool::tool(behind),
     ]

@@ -379,7 +379,7 @@ impl Roots {
             }
             io::ErrorKind::NotFound => format!("`{name}` does not exist"),
             io::ErrorKind::PermissionDenied => {
-                format!("`{name}` may not be read: permission denied by the system")
+                format!("`{name}` cannot be read: permission denied")
             }
             io::ErrorKind::NotADirectory => {
                 format!("`{name}` does not exist: a part of it is a file, not a folder")

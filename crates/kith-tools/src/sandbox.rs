@@ -56,7 +56,8 @@ pub fn supervisor() -> Option<&'static Path> {
     SUPERVISOR.get().map(PathBuf::as_path)
 }
 
-/// Is the supervisor: for a program that was started as one, before it starts any thread.
+/// Runs the supervisor, for a program that was started as one. To be called before any thread is
+/// started.
 #[cfg(target_os = "linux")]
 pub fn run_supervisor() -> ExitCode {
     supervisor::run_supervisor()

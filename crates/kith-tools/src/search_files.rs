@@ -246,6 +246,7 @@ impl<'a> Search<'a> {
     ) -> String {
         let above = if Path::new(path) == Path::new(".") { Path::new("") } else { Path::new(path) };
         let depth_max = glob.map_or(WALK_DEPTH_MAX, |glob| glob.depth_max);
+        let real = folder.real.clone();
         let mut walk = Walk::new(folder, depth_max, self.stop, self.trust_of);
         while self.bytes_left > 0
             && let Some(found) = walk.next()
@@ -262,7 +263,13 @@ impl<'a> Search<'a> {
                     if has_hard_links(&metadata) {
                         walk.trust.distrust();
                     }
-                    self.file(&path.to_string_lossy(), file, metadata.len())
+                    let n_matches = self.page.n_matches;
+                    let outcome = self.file(&path.to_string_lossy(), file, metadata.len());
+                    // A file can be trusted less than its folder. What is not quoted does not count.
+                    if self.page.n_matches > n_matches {
+                        walk.trust.add(&real.join(&found.path));
+                    }
+                    outcome
                 }
                 Err(error) => FileOutcome::Unreadable(error),
             };

@@ -12,8 +12,6 @@ use kith_shell::facts::{ProgramFacts, ProgramPlace};
 use kith_shell::gather::{Lookup, PathLookup};
 use kith_vocab::facts::{PathEntry, Zone};
 
-use crate::roots::PATH_PARTS_MAX;
-
 /// Maximum number of folders that are searched for a program.
 const PROGRAM_FOLDERS_MAX: usize = 64;
 
@@ -33,6 +31,8 @@ impl Lookup for DiskLookup {
             Ok(it) if it.is_file() => PathEntry::File,
             Ok(it) if it.is_dir() => PathEntry::Folder,
             Ok(_) => PathEntry::Special,
+            // A link to what does not exist: whoever writes to it creates that.
+            Err(_) if real.is_symlink() => PathEntry::Special,
             Err(_) => PathEntry::Absent,
         };
         PathLookup { real, zone, entry }
@@ -68,10 +68,11 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
-/// The path with its links resolved as far as it exists, `..` as the kernel understands it.
+/// The path with its links resolved as far as it exists, `..` as the kernel understands it. All of it:
+/// the beginning of a path may lie in another zone than its end.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     let mut real = PathBuf::from("/");
-    for part in path.components().take(PATH_PARTS_MAX) {
+    for part in path.components() {
         match part {
             Component::ParentDir => {
                 real.pop();

@@ -106,7 +106,11 @@ impl Tool for WriteFile {
             if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
                 return stopped;
             }
-            blocking(|| self.write(&prepared, &ctx)).unwrap_or_else(call::failed)
+            match self.changer.claim(&prepared, &ctx).await {
+                Ok(_claim) => blocking(|| self.write(&prepared, &ctx)),
+                Err(refusal) => Err(refusal),
+            }
+            .unwrap_or_else(call::failed)
         })
     }
 }

@@ -14,9 +14,19 @@ pub trait Budget: Send + Sync {
     /// Reserves what a request may use at most.
     fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal>;
 
-    /// Replaces a reservation by what was used. If nobody knows, all of it counts as used. One that
-    /// is settled already stays so.
-    fn settle(&self, request_id: EventId, used: Option<&Usage>);
+    /// Replaces a reservation by what was used. One that is settled already stays so.
+    fn settle(&self, request_id: EventId, settlement: Settlement);
+}
+
+/// What is known of what a request used, once it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Counted by the server, or estimated.
+    Used(Usage),
+    /// The server answered without counting: all of the reservation counts as used.
+    Uncounted,
+    /// Nobody knows: all of the reservation counts as used.
+    Unknown,
 }
 
 /// A request that is about to be made.
@@ -24,6 +34,8 @@ pub trait Budget: Send + Sync {
 pub struct SpendRequest<'a> {
     pub request_id: EventId,
     pub thread_id: &'a ThreadId,
+    pub provider: &'a str,
+    pub model: &'a str,
     /// When it is made, in milliseconds.
     pub at: u64,
     pub most: Reserved,
@@ -82,5 +94,5 @@ impl Budget for NoBudget {
         Ok(())
     }
 
-    fn settle(&self, _: EventId, _: Option<&Usage>) {}
+    fn settle(&self, _: EventId, _: Settlement) {}
 }

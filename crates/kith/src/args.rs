@@ -8,6 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod explain;
 pub(crate) mod model;
 pub(crate) mod prime;
+pub(crate) mod project;
 pub(crate) mod queue;
 pub(crate) mod session;
 mod slips;
@@ -19,11 +20,13 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kith_host::error::CallError;
+use kith_host::remote::RemoteHouse;
 use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
 use kith_vocab::ids::{IdError, LeafId};
 
@@ -32,6 +35,10 @@ use crate::program::ui::{self, EXIT_USAGE};
 /// An agent defined by a folder of Markdown, with a log of everything it does.
 ///
 /// Without a command, `kith` opens a chat in this folder.
+///
+/// The folder that an agent lives in is called its house: it holds the Markdown files, the settings
+/// (`kith.toml`) and the conversations (`.kith`). The first one you create with `kith init` answers in
+/// every folder that has none of its own.
 #[derive(Debug, Parser)]
 #[command(name = "kith", disable_version_flag = true, after_help = EXAMPLE)]
 pub(crate) struct Invocation {
@@ -81,7 +88,7 @@ Example:
 #[derive(Clone, Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct GlobalArgs {
-    /// House to use: a folder with `kith.toml` or `.kith`
+    /// House to use: the folder your agent lives in, with its `kith.toml`
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from), help_heading = GLOBAL)]
     pub(crate) home: Option<PathBuf>,
@@ -99,15 +106,32 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_enum, value_name = "WHEN", help_heading = GLOBAL)]
     #[arg(default_value_t = ColorChoice::Auto, hide_default_value = true)]
     pub(crate) color: ColorChoice,
+    /// Use the house of a host on another machine: the address that `kith up --listen` printed
+    #[arg(
+        long,
+        global = true,
+        value_name = "ADDRESS",
+        env = "KITH_REMOTE",
+        hide_env_values = true
+    )]
+    #[arg(help_heading = GLOBAL)]
+    pub(crate) remote: Option<String>,
+    /// File with the token of that host, if KITH_REMOTE_TOKEN is not set
+    #[arg(long, global = true, value_name = "FILE", env = "KITH_REMOTE_TOKEN_FILE")]
+    #[arg(hide_env_values = true, help_heading = GLOBAL)]
+    pub(crate) token_file: Option<PathBuf>,
     /// Ask the host even for what could be read from files
     #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) remote: bool,
+    pub(crate) from_host: bool,
     /// Never ask questions: nobody is at the terminal
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) unattended: bool,
     /// The agent in whose home the command was started, if none was named.
     #[arg(skip)]
     pub(crate) local_agent: Option<String>,
+    /// The house on another machine, when it has been reached.
+    #[arg(skip)]
+    pub(crate) remote_house: Option<Arc<RemoteHouse>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -221,12 +245,13 @@ pub(crate) enum Command {
         /// Folder to create
         dir: PathBuf,
     },
+    Project(project::ProjectArgs),
     Trust(trust::TrustArgs),
     Up(up::Up),
     /// Stop the daemon when its turns have ended
     #[command(after_help = "Example:\n  kith down")]
     Down,
-    /// Show who hosts this house, and where its page is
+    /// Show whether kith is running in this house, and the address of its page
     #[command(after_help = "Example:\n  kith status\n  kith status --json")]
     Status,
     Completions(completions::CompletionsArgs),

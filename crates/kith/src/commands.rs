@@ -14,7 +14,9 @@ pub(crate) mod model;
 pub(crate) mod model_test;
 mod new;
 pub(crate) mod prime;
+mod project;
 mod queue;
+mod remote;
 mod sandbox;
 pub(crate) mod session;
 mod session_name;
@@ -27,6 +29,7 @@ pub(crate) mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,13 +40,16 @@ use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
 use kith_host::language;
 use kith_host::settings::Settings;
+use kith_host::settings::watch::SettingsWatch;
 use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::program::args::approval::ApprovalsAction;
 use crate::program::args::explain::Explain;
 use crate::program::args::{Command, GlobalArgs, Invocation, ModelArg};
+use crate::program::progress::ProgressLine;
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
 
@@ -53,13 +59,22 @@ type CommandResult = Result<ExitCode, CallError>;
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { mut shared, model, command, plain, .. } = invocation;
     ui::configure(shared.color, shared.quiet);
-    shared.local_agent = local_agent(&shared);
+    let remote = remote::named(&shared);
+    if remote.is_none() {
+        shared.local_agent = local_agent(&shared);
+    }
     // What stays long serves others meanwhile, and a test of a model must see its answer grow.
     let n_workers = match command {
         None | Some(Command::Resume { .. } | Command::Up(_) | Command::Model(_)) => 2,
         Some(_) => 1,
     };
     let outcome = in_runtime(n_workers, async {
+        if let Some(address) = remote
+            && remote::is_asked(command.as_ref())
+        {
+            remote::require_possible(command.as_ref())?;
+            shared.remote_house = Some(remote::attach(&shared, &address).await?);
+        }
         match command {
             None => chat::run(&shared, model, None, plain).await,
             Some(Command::Resume { session, model: own }) => {
@@ -72,12 +87,15 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,
             Some(Command::Steer(args)) => queue::steer(&shared, model, args).await,
             Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
-            Some(Command::Approvals(_)) => approval::list(&shared).await,
+            Some(Command::Approvals(args)) => match args.action {
+                None | Some(ApprovalsAction::Ls) => approval::list(&shared).await,
+                Some(ApprovalsAction::Show { approval }) => approval::show(&shared, approval).await,
+            },
             Some(Command::Approve(args)) => approval::approve(&shared, args).await,
             Some(Command::Deny(args)) => approval::deny(&shared, args).await,
             Some(Command::Grants(args)) => approval::grants(&shared, args).await,
             Some(Command::Compact(args)) => turn::compact(&shared, model, args.session).await,
-            Some(Command::Cost(args)) => cost::run(&shared, args.by).await,
+            Some(Command::Cost(args)) => cost::run(&shared, args).await,
             Some(Command::Agent(args)) => agent::run(&shared, args),
             Some(Command::Model(args)) => model::run(&shared, model, args).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
@@ -96,6 +114,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             }
             Some(Command::Sandbox(args)) => sandbox::run(&shared, args).await,
             Some(Command::Doctor) => house::check(&shared).await,
+            Some(Command::Project(args)) => project::run(&shared, args).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Up(args)) => up::up(&shared, args).await,
             Some(Command::Down) => up::down(&shared).await,
@@ -126,14 +145,32 @@ fn in_runtime(n_workers: usize, work: impl Future<Output = CommandResult>) -> Co
 
 /// A client of this house that speaks for the owner.
 fn client_of(shared: &GlobalArgs, house: House) -> Client {
-    let reads_from = if shared.remote { ReadsFrom::Host } else { ReadsFrom::Files };
-    let caller = Caller::owner(CLI).speaking(language::of_locale());
-    let caller = if shared.unattended { caller.unattended() } else { caller };
+    let caller = caller_of(shared);
+    if let Some(remote) = &shared.remote_house {
+        return remote.client(caller);
+    }
+    let reads_from = if shared.from_host { ReadsFrom::Host } else { ReadsFrom::Files };
     Client::new(house, caller, reads_from)
 }
 
+fn caller_of(shared: &GlobalArgs) -> Caller {
+    let caller = Caller::owner(CLI).speaking(language::of_locale());
+    if shared.unattended { caller.unattended() } else { caller }
+}
+
 fn house_of(shared: &GlobalArgs) -> Result<House, CallError> {
-    House::find(shared.home.as_deref())
+    match &shared.remote_house {
+        Some(remote) => Ok(remote.house().clone()),
+        None => House::find(shared.home.as_deref()),
+    }
+}
+
+/// The settings of the house; of one on another machine only its agents are known.
+fn settings_of(shared: &GlobalArgs, house: &House) -> Result<Arc<SettingsWatch>, CallError> {
+    match &shared.remote_house {
+        Some(remote) => Ok(Arc::clone(remote.settings())),
+        None => SettingsWatch::open(house),
+    }
 }
 
 /// The agent in whose home this is. What is wrong with the house is told by what needs it.
@@ -171,6 +208,16 @@ async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Reply<C::Answer> {
     answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
 
+/// Makes one call that may have to read every session, and shows how far that has come.
+async fn call_reading<C: Call>(
+    shared: &GlobalArgs,
+    call: C,
+    progress: &ProgressLine,
+) -> Reply<C::Answer> {
+    let client = client_of(shared, house_of(shared)?).reporting(progress.sessions_read());
+    answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
+}
+
 /// Makes one call that answers with items.
 async fn follow<C: Follow>(
     shared: &GlobalArgs,
@@ -190,7 +237,7 @@ async fn answered<T>(
     client: Client,
     ask: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
 ) -> Result<T, CallError> {
-    if access == Access::Read && !shared.remote {
+    if access == Access::Read && !shared.from_host && shared.remote_house.is_none() {
         return ask(&client).await;
     }
     let mut stop = StopSignal::listen()?;
@@ -210,7 +257,7 @@ async fn leave(client: Client, stop: &mut StopSignal) {
     let explain = || {
         if ui::is_interactive() {
             ui::note(
-                "still finishing requests from other terminals; press Ctrl-C to quit now (they \
+                "a turn is still running here; it is finished first, or press Ctrl-C to quit now (it \
                  will be resumed later)",
             );
         }

@@ -15,6 +15,7 @@ use kith_host::calls::message::{CancelledTurn, MessageAnswer};
 use kith_host::calls::models::{ModelList, UsedModel};
 use kith_host::calls::policy::CommandExplanation;
 use kith_host::calls::priming::{ScriptIssueView, ScriptList, ScriptText};
+use kith_host::calls::project::{ProjectList, RegisteredProject, RemovedProject};
 use kith_host::calls::queue::{QueueView, TakenMessage, WaitingMessages};
 use kith_host::calls::session::{
     CompactedSession, CreatedDialog, RemovedFiles, RenamedSession, RepairView, ReplayReport,
@@ -111,6 +112,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("queue go", Some(schema::<TakenMessage>), ""),
         ("approvals", None, "As `kith approvals ls`."),
         ("approvals ls", Some(schema::<ApprovalList>), ""),
+        ("approvals show", Some(schema::<ApprovalList>), "The one that is named, with `input`."),
         ("approve", Some(schema::<DecidedForm<'_>>), ""),
         ("deny", None, "As `kith approve`."),
         ("grants ls", Some(schema::<GrantList>), ""),
@@ -159,6 +161,9 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("sandbox", Some(schema::<SandboxForm>), ""),
         ("doctor", Some(schema::<DoctorReport>), ""),
         ("backup", Some(schema::<BackupSummary>), ""),
+        ("project ls", Some(schema::<ProjectList>), ""),
+        ("project add", Some(schema::<RegisteredProject>), ""),
+        ("project rm", Some(schema::<RemovedProject>), ""),
         ("trust", Some(schema::<TrustedFolder>), ""),
         ("trust ls", Some(schema::<RepositoryList>), ""),
         ("trust rm", Some(schema::<TrustedFolder>), ""),

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kith_host::read_side::ReadProgress;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -37,6 +38,12 @@ impl ProgressLine {
     pub(crate) fn reporter(&self) -> impl Fn(String) + Send + Sync + 'static {
         let detail = Arc::clone(&self.detail);
         move |report| *detail.lock().unwrap_or_else(PoisonError::into_inner) = report
+    }
+
+    /// Takes reports of how many sessions were read, while there is no index that knows them.
+    pub(crate) fn sessions_read(&self) -> impl Fn(ReadProgress) + Send + Sync + 'static {
+        let report = self.reporter();
+        move |so_far| report(format!("{} of {} sessions", so_far.sessions, so_far.total))
     }
 }
 

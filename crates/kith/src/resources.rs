@@ -54,14 +54,14 @@ pub(crate) fn require(n_workers: usize) -> Result<(), CallError> {
 pub(crate) fn end_without_threads() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        let Some(reason) = why_no_thread(panic) else { return usual(panic) };
+        let Some(reason) = spawn_failure(panic) else { return usual(panic) };
         ui::report_error(&out_of_threads(&reason), args::asks_for_json());
         process::exit(i32::from(ui::EXIT_ENVIRONMENT));
     }));
 }
 
-/// The runtime and the standard library report it only by these messages.
-fn why_no_thread(panic: &PanicHookInfo<'_>) -> Option<String> {
+/// Why no thread could be started. The runtime and the standard library report it only by these messages.
+fn spawn_failure(panic: &PanicHookInfo<'_>) -> Option<String> {
     let said = panic.payload_as_str()?;
     let starts = ["OS can't spawn worker thread: ", "failed to spawn thread: "];
     starts.iter().find_map(|start| said.strip_prefix(start)).map(str::to_owned)

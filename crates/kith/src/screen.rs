@@ -6,10 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use kith_host::words::outcome_in_words;
 use kith_vocab::block::plain_text;
+use kith_vocab::event::models::{FailureKind, ModelFailed};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde_json::json;
 
+use crate::program::progress::ProgressLine;
 use crate::program::transcript::harness;
 use crate::program::ui;
 
@@ -64,6 +66,8 @@ struct ShownTurn {
     /// The answer that grows now, and how much of it was shown.
     growing: Option<(EventId, String)>,
     last_wait: LastWait,
+    /// Says that something is waited for, until there is something to print.
+    waiting: Option<ProgressLine>,
     /// Text that waits to be printed.
     printed: Vec<Printed>,
 }
@@ -84,13 +88,22 @@ impl Live {
         Live(Mutex::new(ShownTurn { is_piped: true, ..ShownTurn::default() }))
     }
 
+    /// Shows how long nothing came, also while an earlier message is answered first.
+    pub(crate) fn begin_waiting(&self) {
+        self.shown().waiting = Some(ProgressLine::begin("Waiting for the answer"));
+    }
+
     pub(crate) fn end_line(&self) {
+        self.shown().waiting = None;
         self.change(ShownTurn::end_line);
     }
 
     fn change(&self, change: impl FnOnce(&mut ShownTurn)) {
         let mut shown = self.shown();
         change(&mut shown);
+        if !shown.printed.is_empty() {
+            shown.waiting = None;
+        }
         for printed in shown.printed.drain(..) {
             match printed {
                 Printed::Part(text) => ui::part(&text),
@@ -277,11 +290,21 @@ struct StreamedEvent<'a> {
 /// turn is reported at its end.
 pub(crate) fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
-    failed.retry_at?;
+    if !tells_of_retry(event.ts, failed) {
+        return None;
+    }
     Some(match &failed.fallback {
         Some(next) => format!("{}; `{next}` is asked instead", failed.message),
         None => format!("{}; retrying", failed.message),
     })
+}
+
+/// Whether a person is told that a failed request is made again. Two that are due at once are not worth
+/// a line: the last one of a turn whose time is over, which a notice tells, and one on a connection
+/// that the server had just closed.
+pub(crate) fn tells_of_retry(ts: u64, failed: &ModelFailed) -> bool {
+    let is_quiet = matches!(failed.kind, FailureKind::Timeout | FailureKind::Network);
+    failed.retry_at.is_some_and(|at| !is_quiet || failed.fallback.is_some() || at > ts)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ use kith_host::calls::subscription::{SubscriptionEnd, SubscriptionItem};
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
-use kith_host::house::House;
+use kith_host::house::{House, user_home};
 use kith_host::models::ModelRegistry;
 use kith_host::settings::watch::SettingsWatch;
 use kith_vocab::clock::Clock;
@@ -193,13 +193,17 @@ pub(crate) async fn run(
     let (columns, rows) = keyboard::size();
     // An agent without a home has no files of its own.
     let home = settings.team.member(&setup.agent_id).map(|it| it.home.clone()).ok();
-    let roots = setup.house.readable_roots(home.as_deref());
+    let (roots, history) = if setup.client.is_remote() {
+        (Vec::new(), user_home().map(|it| it.join(".kith")).unwrap_or_default())
+    } else {
+        (setup.house.readable_roots(home.as_deref()), setup.house.kith_dir())
+    };
     let files = Arc::new(FileRoots::new(&setup.house.cwd, &roots));
     let mut chat = TerminalChat {
         client: Arc::new(setup.client),
         agent_id: setup.agent_id,
         thread_id: setup.thread_id,
-        input: Input::new(language, &setup.house.kith_dir(), Arc::clone(&files)),
+        input: Input::new(language, &history, Arc::clone(&files)),
         files,
         folders: FolderNames { user_home: setup.house.real_user_home() },
         cwd: setup.house.cwd,
@@ -354,8 +358,8 @@ impl TerminalChat {
             InputAction::ShowCall => slash::show_call(self),
             InputAction::EditQueued => self.edit_queued(),
             InputAction::ClearScreen => {
-                self.area.erase();
-                self.write("\x1b[2J\x1b[H");
+                let erased = self.area.erase();
+                self.write(&format!("{erased}\x1b[2J\x1b[H"));
             }
             InputAction::Suspend => self.suspend()?,
             InputAction::ExternalEditor => self.external_editor(),

@@ -129,7 +129,7 @@ fn mark(event: &Event) -> &'static str {
 }
 
 /// The mark behind an incomplete answer.
-fn cut_short(stop_reason: StopReason) -> &'static str {
+fn incomplete_mark(stop_reason: StopReason) -> &'static str {
     match stop_reason {
         StopReason::Cancelled | StopReason::Error => " (interrupted)",
         StopReason::MaxTokens => " (cut off at the length limit)",
@@ -151,7 +151,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             if words.is_empty() && event.is_primed() {
                 return None;
             }
-            let cut = cut_short(it.stop_reason);
+            let cut = incomplete_mark(it.stop_reason);
             Some(format!("agent{mark}{cut}:\n{words}"))
         }
         Body::ToolResult(it) => {

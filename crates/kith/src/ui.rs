@@ -302,6 +302,10 @@ pub(crate) fn is_coloured() -> bool {
 
 /// The text with its control and direction characters made visible, except line ends and tabs.
 pub(crate) fn visible(text: &str) -> String {
+    // Most lines are plain, and to go through their characters one by one was a fifth of a long list.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return text.to_owned();
+    }
     let mut visible = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(ch) = chars.next() {

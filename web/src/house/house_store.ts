@@ -15,6 +15,8 @@ export interface AgentName { agentId: string | null; name: string }
 export interface House {
   threads: readonly ThreadView[] | null;
   sessions: ReadonlyMap<string, SessionRow>;
+  /** The current session of threads that have changed since the page was opened, known before the lists are read again. */
+  sessionOfThread: ReadonlyMap<string, string>;
   tails: ReadonlyMap<string, Tail>;
   /** The last event that was shown here, by session. */
   seen: Readonly<Record<string, number>>;
@@ -32,6 +34,7 @@ export class HouseStore {
   private house: House = {
     threads: null,
     sessions: new Map(),
+    sessionOfThread: new Map(),
     tails: new Map(),
     seen: readSeen(),
     models: null,
@@ -122,7 +125,7 @@ export class HouseStore {
   private firstSeen(threads: readonly ThreadView[]): Readonly<Record<string, number>> {
     const isFirst = Object.keys(this.house.seen).length === 0;
     const seen = { ...this.house.seen };
-    for (const { sessionId, nEvents } of threads) seen[sessionId] ??= isFirst ? nEvents : 0;
+    for (const { sessionId, nEvents, isEarlier } of threads) seen[sessionId] ??= isFirst || isEarlier ? nEvents : 0;
     if (isFirst && threads.length > 0) writeSeen(seen);
     return seen;
   }
@@ -144,7 +147,7 @@ export class HouseStore {
     if (this.connection.current().kind !== "online" || this.isFollowing) return;
     this.isFollowing = true;
     this.tailsAsked.clear();
-    const following = this.connection.follow("follow_house", this.hasFollowed ? { resumes: true } : {}, () => this.refreshSoon());
+    const following = this.connection.follow("follow_house", this.hasFollowed ? { resumes: true } : {}, ({ threads }) => this.changed(threads));
     this.hasFollowed = true;
     const over = (): void => {
       this.isFollowing = false;
@@ -154,6 +157,16 @@ export class HouseStore {
     void this.refreshModels();
     void this.refreshGrants();
     if (this.house.folder === null) void this.findFolder();
+  }
+
+  private changed(threads: readonly { threadId: string; sessionId: string }[]): void {
+    const isNew = threads.some((it) => this.house.sessionOfThread.get(it.threadId) !== it.sessionId && !this.house.sessions.has(it.sessionId));
+    const known = new Map(this.house.sessionOfThread);
+    for (const { threadId, sessionId } of threads) known.set(threadId, sessionId);
+    this.set({ sessionOfThread: known });
+    // A conversation that has just begun is about to be shown.
+    if (isNew) void this.refresh();
+    else this.refreshSoon();
   }
 
   private async findFolder(): Promise<void> {

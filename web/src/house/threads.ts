@@ -1,5 +1,5 @@
 // The list of conversations: what it shows, in which groups, and what is unread. Pure.
-import { firstLine, plainText } from "../log/text";
+import { firstLine, plainText, plainTitle } from "../log/text";
 import type { SessionRow, ThreadRow } from "../wire/calls";
 import type { LogEvent } from "../wire/types";
 import { dayGroup } from "../words/format";
@@ -18,25 +18,45 @@ export interface ThreadView {
   state: SessionRow["state"];
   nApprovals: number;
   nEvents: number;
+  /** Its thread has a newer session. */
+  isEarlier: boolean;
 }
 
+/** Threads whose sessions are conversations of their own: in a terminal each `/new` in a folder begins one. */
+const WITH_EARLIER: readonly Platform[] = ["cli", "web"];
+
 export function threadViews(threads: readonly ThreadRow[], sessions: ReadonlyMap<string, SessionRow>): ThreadView[] {
-  return threads.map((thread) => {
+  const current = threads.map((thread): ThreadView => {
     const session = sessions.get(thread.sessionId);
     return {
       threadId: thread.threadId,
       sessionId: thread.sessionId,
       agentId: session?.agentId ?? null,
-      title: thread.title ?? session?.title ?? null,
+      title: shownTitle(thread.title ?? session?.title ?? null),
       platform: platformOf(thread.threadId),
       updatedAt: Date.parse(thread.updatedAt ?? session?.updatedAt ?? session?.createdAt ?? "") || 0,
       cwd: session?.cwd ?? null,
       state: session?.state ?? "idle",
       nApprovals: thread.pendingApprovals.length,
       nEvents: session?.events ?? 0,
+      isEarlier: false,
     };
   });
+  return [...current, ...earlierViews(current, sessions)];
 }
+
+function earlierViews(current: readonly ThreadView[], sessions: ReadonlyMap<string, SessionRow>): ThreadView[] {
+  const listed = new Set(current.map((it) => it.sessionId));
+  const byThread = new Map(current.filter((it) => WITH_EARLIER.includes(it.platform)).map((it) => [`${it.agentId} ${it.threadId}`, it]));
+  return [...sessions.values()].flatMap((session): ThreadView[] => {
+    const thread = byThread.get(`${session.agentId} ${session.threadId}`);
+    if (thread === undefined || listed.has(session.sessionId) || session.events === 0) return [];
+    const updatedAt = Date.parse(session.updatedAt ?? session.createdAt ?? "") || 0;
+    return [{ ...thread, sessionId: session.sessionId, title: shownTitle(session.title), updatedAt, cwd: session.cwd ?? null, state: session.state, nApprovals: 0, nEvents: session.events, isEarlier: true }];
+  });
+}
+
+const shownTitle = (title: string | null): string | null => (title === null ? null : plainTitle(title));
 
 export function platformOf(threadId: string): Platform {
   const [platform, scope] = threadId.split(":", 2);

@@ -14,6 +14,9 @@ export function mediaOf(blocks: readonly Block[]): MediaBlock[] {
   return blocks.filter((block): block is MediaBlock => block.type === "image" || block.type === "audio" || block.type === "file");
 }
 
+/** A title is often the beginning of a message; its code is shown without the marks. */
+export const plainTitle = (title: string): string => title.replace(/`([^`]+)`/g, "$1");
+
 export function firstLine(text: string, charsMax = 160): string {
   const line = text.trimStart().split("\n", 1)[0] ?? "";
   return line.length > charsMax ? `${line.slice(0, charsMax)}…` : line;

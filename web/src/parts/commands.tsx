@@ -85,7 +85,7 @@ function isTextField(target: EventTarget | null): boolean {
 const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
 const SIGNS: Record<string, string> = {
   mod: isMac ? "⌘" : "Ctrl", alt: isMac ? "⌥" : "Alt", shift: isMac ? "⇧" : "Shift", arrowup: "↑", arrowdown: "↓", arrowleft: "←", arrowright: "→",
-  enter: "↵", escape: "Esc", delete: "Del",
+  enter: "↵", escape: "Esc", delete: "Del", end: "End",
 };
 
 /** A key as people read it: `Ctrl K`, `G A`. */

@@ -30,6 +30,9 @@ export function Modal({ label, onClose, className, children, onSubmit }: { label
     const element = dialog.current;
     if (element === null) return undefined;
     element.showModal();
+    // The browser gives the focus to the first control, which closes the dialog. (`autoFocus` comes too early: React
+    // sets the focus while the dialog is still closed.)
+    element.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => element.close();
   }, []);
   return (

@@ -24,6 +24,9 @@ export interface FeedPorts {
   now: () => number;
 }
 
+/** What views need of a feed. A conversation that has not begun has one that never changes. */
+export type Feed = Pick<SessionFeed, "sessionId" | "current" | "subscribe" | "refused" | "dismissResumed">;
+
 export class SessionFeed {
   private session: Session;
   private point: ResumePoint = START;

@@ -1,5 +1,6 @@
 // Serves the built page and passes `/api` on to a running `kith up`. For work on the page: a build is seen without
-// building the program. It rewrites Host and Origin, which the program checks.
+// building the program. With `isEmbedded` the page is the program's own, and this is only a network that can be cut.
+// It rewrites Host and Origin, which the program checks.
 import { createServer, request } from "node:http";
 import { connect } from "node:net";
 import { readFile } from "node:fs/promises";
@@ -10,10 +11,10 @@ const DIST = fileURLToPath(new URL("../../dist/", import.meta.url));
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2" };
 const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export function startFront(target, port = 0) {
+export function startFront(target, { isEmbedded = false } = {}) {
   const headersFor = (headers) => ({ ...headers, host: target.host, ...(headers.origin ? { origin: target.origin } : {}) });
   const server = createServer(async (incoming, response) => {
-    if (incoming.url.startsWith("/api") || incoming.url === "/metrics") {
+    if (isEmbedded || incoming.url.startsWith("/api") || incoming.url === "/metrics") {
       const passed = request({ host: target.hostname, port: target.port, path: incoming.url, method: incoming.method, headers: headersFor(incoming.headers) }, (answer) => {
         response.writeHead(answer.statusCode, answer.headers);
         answer.pipe(response);
@@ -31,7 +32,9 @@ export function startFront(target, port = 0) {
     }
   });
   const sockets = new Set();
+  let isDown = false;
   server.on("upgrade", (incoming, client, head) => {
+    if (isDown) return client.destroy();
     const host = connect(Number(target.port), target.hostname, () => {
       const lines = Object.entries(headersFor(incoming.headers)).map(([name, value]) => `${name}: ${value}`);
       host.write(`${incoming.method} ${incoming.url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
@@ -43,10 +46,11 @@ export function startFront(target, port = 0) {
     for (const it of [host, client]) it.on("error", end).on("close", end);
   });
   return new Promise((resolve) => {
-    server.listen(port, "127.0.0.1", () => resolve({
+    server.listen(0, "127.0.0.1", () => resolve({
       url: `http://127.0.0.1:${server.address().port}`,
-      /** Breaks every WebSocket, as a lost network would. */
-      cut: () => { for (const it of sockets) it.destroy(); },
+      /** Breaks every WebSocket, and lets none through before it is mended, as a lost network would. */
+      cut: () => { isDown = true; for (const it of sockets) it.destroy(); },
+      mend: () => { isDown = false; },
       close: () => { for (const it of sockets) it.destroy(); server.close(); server.closeAllConnections(); },
     }));
   });

@@ -8,6 +8,8 @@ import { startFront } from "./front.mjs";
 import { startModel } from "./model.mjs";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** Far more than anything takes, so that a busy machine fails no test. */
+const WAIT_MS_MAX = 60_000;
 const ENVIRONMENT = { PATH: process.env.PATH, HOME: "", LANG: "C.UTF-8" };
 
 /** The program under test. */
@@ -60,6 +62,7 @@ export async function startDaemon(house) {
 }
 
 export async function stopDaemon(house, signal = "SIGTERM") {
+  if (house.daemon.exitCode !== null || house.daemon.signalCode !== null) return;
   const ended = new Promise((resolve) => house.daemon.on("exit", resolve));
   house.daemon.kill(signal);
   await ended;
@@ -98,6 +101,7 @@ export async function openBrowser() {
 export async function openPage(browser, house, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-GB", ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: house.url });
+  context.setDefaultTimeout(WAIT_MS_MAX);
   const page = await context.newPage();
   page.problems = [];
   page.on("console", (message) => { if (message.type() === "error") page.problems.push(message.text()); });

@@ -2,6 +2,7 @@
 import { createServer } from "node:http";
 
 const WORD_MS = 12;
+const SLOW_WORD_MS = 25;
 
 /** What it says, by words of the last message and by how many results of calls follow it. */
 const RULES = [
@@ -14,7 +15,8 @@ const RULES = [
     { thinking: "用户用中文，就用中文回答。", text: "好的，先看看文件夹。", calls: [["list_files", { path: "." }]] },
     { text: "这里是智能体的主目录。`Agent.md` 写着工作方式，`USER.md` 写着你是谁。\n\n- 先结论，后理由。\n- 不要动 `kith.toml`。" },
   ] },
-  { when: /slowly/i, steps: [{ text: Array.from({ length: 400 }, (_, i) => `word${i}`).join(" "), pace: 25 }] },
+  // "(Continue.)" is what Kith asks with when a stopped answer is tried again.
+  { when: /slowly|^\(Continue\.\)/i, steps: [{ text: Array.from({ length: 400 }, (_, i) => `word${i}`).join(" "), isSlow: true }] },
   { when: /search/i, steps: [{ calls: [["search_files", { pattern: "agent" }]] }, { text: "Found." }] },
   { when: /missing/i, steps: [{ calls: [["read_file", { path: "no-such-file.md" }]] }, { text: "There is no such file." }] },
   { when: /secret/i, steps: [{ text: "I need to look at that.", calls: [["read_file", { path: "/root/.ssh/config" }]] }, { text: "I did what you allowed." }] },
@@ -26,12 +28,17 @@ const RULES = [
     { calls: [["write_file", { path, content: "# You\n\nYou like short answers.\n" }]] },
     { text: "I changed both." },
   ] },
-  { when: /xss/i, steps: [{ text: "<script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">\n\n[click](javascript:window.hacked=1) ![img](https://example.invalid/x.png)\n\n<iframe srcdoc=\"<script>parent.hacked=1</script>\"></iframe>\n\n`<b>code</b>`" }] },
+  { when: /xss/i, steps: (_, { hostile }) => [
+    { thinking: hostile.join("\n\n"), calls: [["list_files", { path: "names" }], ["read_file", { path: "corpus.md" }], ["read_file", { path: "names/<img src=x onerror=alert(1)>.md" }], ["read_file", { path: "<svg/onload=alert(1)>" }]] },
+    { calls: [["write_file", { path: "names/<b onclick=alert(1)>.md", content: hostile.join("\n") }]] },
+    { calls: [["edit_file", { path: "names/<b onclick=alert(1)>.md", old: hostile[0], new: hostile[2] }], ["search_files", { pattern: "onerror" }], ["<script>alert(1)</script>", { "<img src=x onerror=alert(1)>": 1 }]] },
+    { text: hostile.join("\n\n") },
+  ] },
   { when: /./, steps: [{ text: "I heard you. 我听到了。" }] },
 ];
 
 export function startModel(port = 0) {
-  const state = { pace: WORD_MS, failures: 0, requests: [] };
+  const state = { pace: WORD_MS, slowPace: SLOW_WORD_MS, failures: 0, requests: [], hostile: [] };
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk) => { body += chunk; });
@@ -51,7 +58,7 @@ export function startModel(port = 0) {
 }
 
 /** The rule of the last message with words of a person, and how many answers came since. */
-function stepOf(messages) {
+function stepOf(messages, state) {
   let nAnswers = 0;
   for (let i = messages.length - 1; i >= 0; i -= 1) {
     const { role, content } = messages[i];
@@ -60,15 +67,14 @@ function stepOf(messages) {
     if (blocks.some((it) => it.type === "tool_result")) continue;
     const said = blocks.filter((it) => it.type === "text" && !it.text.includes("<system-reminder>")).map((it) => it.text).join(" ");
     const rule = RULES.find((it) => it.when.test(said));
-    const steps = typeof rule.steps === "function" ? rule.steps(rule.when.exec(said)) : rule.steps;
+    const steps = typeof rule.steps === "function" ? rule.steps(rule.when.exec(said), state) : rule.steps;
     return steps[Math.min(nAnswers, steps.length - 1)];
   }
   return RULES.at(-1).steps[0];
 }
 
 async function answer(request, response, state) {
-  const step = stepOf(request.messages);
-  const pace = step.pace ?? state.pace;
+  const step = stepOf(request.messages, state);
   const send = (data) => response.write(`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`);
   const inputTokens = Math.round(JSON.stringify(request.messages.slice(-2)).length / 4);
   const cached = Math.round(JSON.stringify(request).length / 4) - inputTokens;
@@ -80,7 +86,7 @@ async function answer(request, response, state) {
     for (const word of text.split(/(?<=\s)/)) {
       if (response.destroyed) return;
       send({ type: "content_block_delta", index, delta: kind === "thinking" ? { type: "thinking_delta", thinking: word } : { type: "text_delta", text: word } });
-      await new Promise((resolve) => setTimeout(resolve, pace));
+      await new Promise((resolve) => setTimeout(resolve, step.isSlow ? state.slowPace : state.pace));
     }
     if (kind === "thinking") send({ type: "content_block_delta", index, delta: { type: "signature_delta", signature: "EqQBCgIYAhIM" } });
     send({ type: "content_block_stop", index });

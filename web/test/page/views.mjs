@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { call, openPage, screensFolder } from "./harness.mjs";
-import { ask, barriers, events, newConversation, noProblems, rest, say } from "./steps.mjs";
+import { answered, ask, barriers, begin, beginAndRest, events, noProblems, rest, shows } from "./steps.mjs";
 
 const JS_BYTES_MAX = 300 * 1024;
 
 async function inspector({ browser, house }) {
   const page = await openPage(browser, house);
-  const session = await newConversation(page);
-  await ask(page, "Look around, please.");
+  const session = await beginAndRest(page, "Look around, please.");
   await ask(page, "看看这里");
   await page.click(".seg >> text=Inspector");
   await page.waitForSelector(".range");
@@ -50,15 +49,15 @@ async function keyboardOnly({ browser, house }) {
   await page.keyboard.press("n");
   await page.waitForSelector("dialog[open]");
   await page.keyboard.press("Control+Enter");
-  await page.waitForSelector(".write textarea");
+  await shows(page);
   await page.waitForSelector("dialog", { state: "detached" });
   await page.waitForFunction(() => document.activeElement?.matches(".write textarea"));
   await page.keyboard.press("Escape");
   await page.keyboard.press("r");
   await page.keyboard.type("Look around, please.");
   await page.keyboard.press("Enter");
-  await page.waitForSelector(".live");
-  await rest(page);
+  await page.waitForFunction(() => location.hash.startsWith("#/c/"));
+  await answered(page, "Look around");
   await page.keyboard.press("Escape");
   for (let n = 0; n < 2; n += 1) await page.keyboard.press("j");
   await page.waitForFunction(() => document.activeElement?.matches("[data-index='1']"));
@@ -88,21 +87,19 @@ async function screens({ browser, house }) {
   const folder = screensFolder();
   const found = [];
   const first = await openPage(browser, house);
-  const session = await newConversation(first);
-  await ask(first, "Look around, please.");
+  const session = await beginAndRest(first, "Look around, please.");
   await ask(first, "看看这里");
   await first.hover(".said:has-text('看看这里')");
   await first.click(".said:has-text('看看这里') [aria-label='Ask again as a new branch']");
   await first.waitForSelector(".fork");
   await rest(first);
   await call(house, "save_script", { session, slug: "around", title: "Know the place" });
-  await newConversation(first);
-  await say(first, "Run `git push --force-with-lease origin retry-after`");
-  const isAsked = await first.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null) !== null;
-  const waiting = isAsked ? first.url().split("#")[1] : null;
+  await begin(first, "Run `git push --force-with-lease origin retry-after`");
+  await first.waitForSelector(".ask");
+  const waiting = first.url().split("#")[1];
   const views = [
     ["conversation", `/c/${session}`, ".answer"],
-    ...(waiting === null ? [] : [["approval", waiting, ".ask"]]),
+    ["approval", waiting, ".ask"],
     ["inspector", `/i/${session}`, ".range"],
     ["settings", "/settings", ".checks-table"],
     ["list", "/", ".thread"],
@@ -137,6 +134,28 @@ async function screens({ browser, house }) {
     await page.context().close();
   }
   assert.deepEqual(found, []);
+  await pictures(browser, house, session, waiting);
+}
+
+/** The four pictures of the READMEs; `docs/screens/` has copies. */
+async function pictures(browser, house, session, waiting) {
+  const desk = { viewport: { width: 1280, height: 860 } };
+  const phone = { viewport: { width: 390, height: 760 }, hasTouch: true, isMobile: true };
+  for (const [name, hash, ready, options] of [
+    ["conversation", `/c/${session}`, ".answer .katex", { ...desk, colorScheme: "light" }],
+    ["approval", waiting, ".ask", { ...desk, colorScheme: "dark" }],
+    ["inspector", `/i/${session}`, ".range", { ...desk, colorScheme: "light" }],
+    ["phone", `/c/${session}`, ".answer", { ...phone, colorScheme: "dark", locale: "zh-CN" }],
+  ]) {
+    const page = await openPage(browser, house, options);
+    await page.goto(`${house.url}/#${hash}`);
+    await page.waitForSelector(ready);
+    await page.evaluate(() => document.fonts.ready);
+    if (name === "inspector") await page.click(".btn:has-text('Go to')");
+    await page.waitForTimeout(300);
+    await page.screenshot({ path: join(screensFolder(), `readme-${name}.png`) });
+    await page.context().close();
+  }
 }
 
 async function languages({ browser, house }) {
@@ -151,24 +170,45 @@ async function languages({ browser, house }) {
   noProblems(page);
 }
 
-/** A session of thousands of lines, and what the page costs before the first conversation. */
-async function speed({ browser, house }) {
-  const dist = new URL("../../dist/", import.meta.url).pathname;
-  const html = readFileSync(join(dist, "index.html"), "utf8");
-  const entry = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+\.js)"/g)].map((match) => match[1]);
-  const loaded = new Set(entry);
-  for (const path of loaded) for (const match of readFileSync(join(dist, path), "utf8").matchAll(/from"\.\/([^"]+\.js)"/g)) loaded.add(`assets/${match[1]}`);
-  const size = [...loaded].reduce((sum, path) => sum + gzipSync(readFileSync(join(dist, path))).length, 0);
-  const all = readdirSync(join(dist, "assets")).filter((name) => name.endsWith(".js")).length;
-  console.log(`   JavaScript before the first conversation: ${Math.round(size / 1024)} KB gzip in ${loaded.size} of ${all} files`);
-  assert.ok(size <= JS_BYTES_MAX);
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** What the page costs before the first conversation shows, in bytes and in time. */
+async function pageLoad({ browser, house }) {
+  const first = await openPage(browser, house);
+  const session = await beginAndRest(first, "Hello");
+  const scripts = new Map();
+  first.on("response", async (response) => { if (/\.js$/.test(response.url())) scripts.set(response.url(), gzipSync(await response.body()).length); });
+  const times = { "first paint": [], "list of conversations": [], "conversation": [] };
+  for (let n = 0; n < 5; n += 1) {
+    await first.goto("about:blank");
+    await first.goto(`${house.url}/#/c/${session}`);
+    const shown = await first.evaluate(async () => {
+      const at = {};
+      while (at.thread === undefined || at.answer === undefined) {
+        if (document.querySelector(".thread") !== null) at.thread ??= performance.now();
+        if (document.querySelector(".answer") !== null) at.answer ??= performance.now();
+        await new Promise(requestAnimationFrame);
+      }
+      return { ...at, paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0 };
+    });
+    times["first paint"].push(shown.paint);
+    times["list of conversations"].push(shown.thread);
+    times["conversation"].push(shown.answer);
+  }
+  const size = [...scripts.values()].reduce((sum, it) => sum + it, 0);
+  console.log(`   page load (median of 5): ${Object.entries(times).map(([name, all]) => `${name} ${Math.round(median(all))} ms`).join(", ")}`);
+  console.log(`   JavaScript before the first conversation: ${(size / 1024).toFixed(0)} KB gzip in ${scripts.size} files`);
+  assert.ok(size > 0 && size <= JS_BYTES_MAX);
+  noProblems(first);
+}
+
+/** A session of thousands of lines: shown at once, only what is in view is in the document, typing never waits. */
+async function longSession({ browser, house }) {
   const page = await openPage(browser, house);
-  const session = await newConversation(page);
-  await ask(page, "Hello");
+  const session = await beginAndRest(page, "Hello");
   const { text } = await call(house, "export_script", { session });
   const head = text.slice(0, text.indexOf("### record"));
   const records = text.slice(text.indexOf("### record")).trimEnd();
-  const { mkdirSync, writeFileSync } = await import("node:fs");
   mkdirSync(join(house.folder, ".minds/priming/individual/main"), { recursive: true });
   writeFileSync(join(house.folder, ".minds/priming/individual/main/long.md"), `${head}${Array.from({ length: 1000 }, () => records).join("\n\n")}\n`);
   const id = "01a1ec07-0000-7000-8000-0000000000aa";
@@ -203,6 +243,7 @@ export const scenarios = [
   ["inspector: the exact bytes", inspector],
   ["keyboard only", keyboardOnly],
   ["Chinese and English, light and dark", languages],
-  ["speed and size", speed],
+  ["page load: time and size", pageLoad],
+  ["a session of thousands of messages", longSession],
   ["screens and barriers", screens],
 ];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filterThreads, groupThreads, platformOf, tailOf, type ThreadView, unreadCount } from "../../src/house/threads";
+import { filterThreads, groupThreads, platformOf, tailOf, type ThreadView, threadViews, unreadCount } from "../../src/house/threads";
 import { expectedModel } from "../../src/house/models";
 import { compareTexts, countChanges, parseUnified } from "../../src/log/diff";
 import { causeOf, rangesOf, runningSums } from "../../src/log/inspect";
@@ -11,7 +11,7 @@ import { keyOf } from "../../src/parts/commands";
 import { hrefOf, parseRoute } from "../../src/parts/route";
 import { recordsOf } from "../../src/views/dialogs/script_preview";
 import { slugOf } from "../../src/views/dialogs/save_script";
-import type { ModelRow } from "../../src/wire/calls";
+import type { ModelRow, SessionRow, ThreadRow } from "../../src/wire/calls";
 import { newId } from "../../src/wire/ids";
 import { bytes, duration, listTime, money, percent, short, stopwatch } from "../../src/words/format";
 import { EVENTS, ITEMS, SESSION } from "./recorded";
@@ -75,7 +75,7 @@ test("requests say why they were made", () => {
   expect(sums).toEqual([...sums].sort((a, b) => a - b));
 });
 
-const thread = (change: Partial<ThreadView>): ThreadView => ({ threadId: "web:room:1", sessionId: "s", agentId: "main", title: "Title", platform: "web", updatedAt: 0, cwd: null, state: "idle", nApprovals: 0, nEvents: 0, ...change });
+const thread = (change: Partial<ThreadView>): ThreadView => ({ threadId: "web:room:1", sessionId: "s", agentId: "main", title: "Title", platform: "web", updatedAt: 0, cwd: null, state: "idle", nApprovals: 0, nEvents: 0, isEarlier: false, ...change });
 
 test("conversations that wait for the person come first", () => {
   const now = new Date(2026, 10, 18, 12).getTime();
@@ -121,8 +121,8 @@ test("the model that a message expects is named as the host names it", () => {
 });
 
 test("scripts are previewed record by record", () => {
-  const script = { records: [{ type: "human_text_record", content: "Look\naround." }, { type: "func_call_record", name: "list_files", arguments: { path: "." } }, { type: "func_result_record", content: "7 entries" }, { type: "agent_words_record", content: "I know." }] };
-  expect(recordsOf(script).map((record) => [record.who, record.text])).toEqual([["person", "Look around."], ["call", 'list_files {"path":"."}'], ["result", "7 entries"], [null, "I know."]]);
+  const script = { records: [{ type: "human_text_record", content: "Look\naround." }, { type: "func_call_record", name: "list_files", arguments: { path: "." } }, { type: "func_result_record", content: "7 entries\n1\n2\n3\n4\n5" }, { type: "agent_words_record", content: "I know." }] };
+  expect(recordsOf(script).map((record) => [record.who, record.text])).toEqual([["person", "Look\naround."], ["call", 'list_files {"path":"."}'], ["result", "7 entries\n1\n2\n3…"], [null, "I know."]]);
   expect(recordsOf("nothing")).toEqual([]);
 });
 
@@ -132,4 +132,12 @@ test("a title becomes a name for a file", () => {
 
 test("the language of a text is that of most of its words", () => {
   expect([languageOf("为什么早报有时收不到 Feishu"), languageOf("Why does 早报 fail"), languageOf("")]).toEqual(["zh-CN", "en", "en"]);
+});
+
+test("earlier sessions of a folder are conversations of their own, and not unread", () => {
+  const row = (sessionId: string, threadId: string): SessionRow => ({ sessionId, threadId, agentId: "main", title: sessionId, createdAt: "2026-11-17T10:00:00Z", updatedAt: null, events: 3, leaf: null, cwd: "/work", state: "idle" });
+  const sessions = new Map([row("new", "cli:main:work"), row("old", "cli:main:work"), row("tick", "system:heartbeat:main"), row("tock", "system:heartbeat:main")].map((it) => [it.sessionId, it]));
+  const current = (threadId: string, sessionId: string): ThreadRow => ({ threadId, sessionId, audience: "owner", title: null, updatedAt: null, pendingApprovals: [] });
+  const views = threadViews([current("cli:main:work", "new"), current("system:heartbeat:main", "tock")], sessions);
+  expect(views.map((it) => [it.sessionId, it.isEarlier])).toEqual([["new", false], ["tock", false], ["old", true]]);
 });

@@ -14,6 +14,8 @@ fn every_step_can_be_repeated_by_hand() {
             "clippy: cargo clippy --workspace --all-targets -- -D warnings",
             "tests: cargo nextest run --workspace",
             "ui messages: node check.mjs ../tmp/ui-messages (in target/ui-messages)",
+            "chat: node check.mjs ../debug/kith (in target/chat)",
+            "page: KITH_PAGE_EMBEDDED=1 KITH=../target/debug/kith node test/page/run.mjs --short (in web)",
             "doc tests: cargo test --workspace --doc",
             "docs: RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --lib --bins --examples",
         ]

@@ -3,13 +3,14 @@
 
 use kith_sessions::desk::GrantRow;
 use kith_sessions::storage::StorageError;
+use kith_vocab::block::ToolCall;
 use kith_vocab::event::calls::{
     ApprovalDecided, ApprovalReplied, ApprovalRequested, Decision, Grant, ReplyVerdict, Via,
 };
 use kith_vocab::event::control::{Level, Notice};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::SessionDriver;
 use super::commands::{WroteEvents, source};
@@ -218,8 +219,9 @@ impl SessionDriver {
     fn write_approval_file(&self, asked: &ApprovalRequested) {
         let Some(folder) = self.engine.approval_files.get() else { return };
         let turn = self.session.state().turn.as_ref();
-        let tool =
-            turn.and_then(|turn| turn.calls.get(asked.call_id)).map(|it| it.call.tool_meant());
+        let call = turn.and_then(|turn| turn.calls.get(asked.call_id)).map(|it| &it.call);
+        let tool = call.map(ToolCall::tool_meant);
+        let input = call.and_then(|it| it.input.read::<Value>().ok());
         let form = json!({
             "approvalId": asked.approval_id,
             "code": asked.code,
@@ -232,6 +234,8 @@ impl SessionDriver {
             "risk": asked.risk,
             "approvers": asked.approvers,
             "expiresAt": asked.expires_at,
+            // Whole, also where the question shows a part of what would change.
+            "input": input,
             "question": question_text(asked, self.session.state().language()),
         });
         folder.write(&asked.approval_id, &format!("{form:#}\n")).ok();

@@ -31,6 +31,12 @@ impl SessionDriver {
 
     /// Begins the turn of a message.
     pub(super) fn begin_turn(&mut self, new: NewTurn) -> Result<(), SessionFailure> {
+        // Settings, first events and news are files that are looked at one after another: the worker's
+        // place is handed on once for all of them.
+        briefly(|| self.begin_turn_here(new))
+    }
+
+    fn begin_turn_here(&mut self, new: NewTurn) -> Result<(), SessionFailure> {
         // Settings count from the next turn on.
         self.ctx = None;
         let ctx = self.context()?;
@@ -38,7 +44,7 @@ impl SessionDriver {
         self.add_first_events()?;
         turn::begin_turn(&mut self.session, new, &ctx.setup, &*ctx.models, |session| {
             let knowledge = session.state().knowledge();
-            briefly(|| engine.setup.news(session.header(), &knowledge, session.now()))
+            engine.setup.news(session.header(), &knowledge, session.now())
         });
         Ok(())
     }

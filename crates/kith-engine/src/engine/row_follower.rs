@@ -13,6 +13,8 @@ pub struct RowFollower {
     reader: RowReader,
     /// The row is closed on the desk, so nothing more follows.
     is_closed: bool,
+    /// Up to this event the log is told again, so what it says is over there may go on.
+    told_again_to: u64,
     /// The session moved to this copy, and the desk has not yet said whether the row did.
     unchecked_move: Option<SessionId>,
 }
@@ -32,7 +34,24 @@ impl RowFollower {
         reader: RowReader,
         is_closed: bool,
     ) -> RowFollower {
-        RowFollower { engine, subscription, reader, is_closed, unchecked_move: None }
+        RowFollower {
+            engine,
+            subscription,
+            reader,
+            is_closed,
+            told_again_to: 0,
+            unchecked_move: None,
+        }
+    }
+
+    /// Follows a message from an event before it, although the log goes on up to `head` already.
+    pub(super) fn telling_again(
+        engine: Engine,
+        subscription: Subscription,
+        reader: RowReader,
+        head: u64,
+    ) -> RowFollower {
+        RowFollower { told_again_to: head, ..RowFollower::new(engine, subscription, reader, false) }
     }
 
     pub fn session_id(&self) -> SessionId {
@@ -54,9 +73,16 @@ impl RowFollower {
         self.reader.is_in_turn()
     }
 
+    /// What is known of the message so far.
+    pub fn report(&self) -> TurnReport {
+        self.reader.clone().into_report()
+    }
+
     /// Waits for the next thing that happens.
     pub async fn next(&mut self) -> Result<RowProgress, EngineError> {
-        if let Some(report) = self.reader.settled() {
+        if self.reader.last_seq() >= self.told_again_to
+            && let Some(report) = self.reader.settled()
+        {
             return Ok(RowProgress::Settled(report));
         }
         if self.is_closed {

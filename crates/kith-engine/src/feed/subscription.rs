@@ -13,7 +13,7 @@ use kith_vocab::ids::SessionId;
 use serde::{Deserialize, Serialize};
 
 use super::delta::{FeedDelta, RunningAnswer};
-use super::ring::Ring;
+use super::ring::{PublishedBatch, Ring};
 use super::{Feed, SessionFeed};
 use crate::failure::SessionFailure;
 
@@ -273,7 +273,10 @@ impl Subscription {
 
     fn published_events(&self, ring: &Ring) -> Vec<(u64, FeedItem)> {
         let mut items = Vec::new();
-        for batch in &ring.batches {
+        let is_seen = |batch: &PublishedBatch| {
+            batch.events.last().is_none_or(|event| event.seq <= self.last_seq)
+        };
+        for batch in ring.batches.range(ring.batches.partition_point(is_seen)..) {
             let new = batch.events.iter().filter(|event| event.seq > self.last_seq);
             items.extend(new.map(|event| (batch.order, FeedItem::Event(Arc::clone(event)))));
         }
@@ -294,7 +297,9 @@ impl Subscription {
                 self.last_stream_seq = seen;
             }
         }
-        let new = ring.deltas.iter().filter(|delta| delta.stream_seq > seen);
+        // Whoever follows a long answer is woken for each of its deltas, so those seen are not gone through.
+        let n_seen = ring.deltas.partition_point(|delta| delta.stream_seq <= seen);
+        let new = ring.deltas.range(n_seen..).filter(|delta| delta.stream_seq > seen);
         items.extend(new.map(|delta| (delta.stream_seq, FeedItem::Delta(Arc::clone(delta)))));
         items
     }

@@ -13,6 +13,10 @@ use super::globs::matches_text;
 /// How deep commands are looked for in the arguments of others.
 const COMMAND_DEPTH_MAX: usize = 3;
 
+/// A command of more words counts as the one that is looked for: to look for it among the words takes
+/// time that grows with their square.
+const COMMAND_WORDS_MAX: usize = 2_000;
+
 /// Letters of options with the long form that nearly all programs have for them.
 const LONG_FORMS: [(char, &str); 3] = [('f', "force"), ('r', "recursive"), ('R', "recursive")];
 
@@ -38,6 +42,9 @@ fn is_in_words(pattern: &str, argv: &[String], replaced: &[usize], depth: usize)
     }
     if depth == 0 || !may_run_arguments(program) {
         return false;
+    }
+    if argv.len() > COMMAND_WORDS_MAX {
+        return true;
     }
     (1..argv.len()).any(|start| {
         let later: Vec<usize> = replaced.iter().filter_map(|at| at.checked_sub(start)).collect();
@@ -151,6 +158,13 @@ mod tests {
         for command in ["git commit -m push", "echo git push", "grep git push", "git pushy", "ls"] {
             check("git push *", command, false);
         }
+    }
+
+    #[test]
+    fn a_command_of_too_many_words_is_any_command() {
+        let command = "frobnicate ".to_owned() + &"git -a ".repeat(9_000);
+        check("git push *", &command, true);
+        check("git push *", &format!("ls {command}"), false);
     }
 
     #[test]

@@ -2,6 +2,10 @@
 
 /// Compares a text without folders: `*` matches everything.
 pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
+    // Most words of a pattern are compared with every word of a command, and are plain.
+    if !pattern.contains(['*', '?']) {
+        return pattern == text;
+    }
     matches(pattern, text, FolderRule::Ignored)
 }
 

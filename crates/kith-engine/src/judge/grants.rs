@@ -1,8 +1,8 @@
 //! Standing permissions: what one may cover, and what may be offered as one.
 //!
 //! A grant is bound to its agent, workspace and expiry by whoever keeps grants; those given to the
-//! judge are in force. It stands for one command, word by word, and for nothing beside it: further
-//! words, redirections and other commands of the same script are asked about.
+//! judge are in force. It stands for one command in one folder, word by word, and for nothing beside it:
+//! further words, redirections and other commands of the same script are asked about.
 
 use kith_shell::facts::ShellFacts;
 use kith_shell::risks::{is_self_contained, risks};
@@ -15,8 +15,11 @@ use super::CallFacts;
 /// What a person may be offered not to be asked about again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantScope {
-    /// The words of a command.
-    Command(Vec<String>),
+    /// The words of a command, and its folder: elsewhere the same words are about other files.
+    Command {
+        argv: Vec<String>,
+        cwd: String,
+    },
     Path(String),
     Host(String),
 }
@@ -24,8 +27,14 @@ pub enum GrantScope {
 /// Whether a grant answers an objection of the call.
 pub(super) fn covers(grant: &Grant, facts: &CallFacts) -> bool {
     match scope_of(facts) {
-        Some(GrantScope::Command(argv)) => grant.argv_prefix.as_ref() == Some(&argv),
-        Some(GrantScope::Path(path)) => grant.path.as_ref() == Some(&path),
+        Some(GrantScope::Command { argv, cwd }) => {
+            // One that an earlier version made names no folder.
+            let is_here = grant.path.as_ref().is_none_or(|it| *it == cwd);
+            is_here && grant.argv_prefix.as_ref() == Some(&argv)
+        }
+        Some(GrantScope::Path(path)) => {
+            grant.argv_prefix.is_none() && grant.path.as_ref() == Some(&path)
+        }
         Some(GrantScope::Host(host)) => {
             grant.host.as_ref().is_some_and(|granted| granted.eq_ignore_ascii_case(&host))
         }
@@ -47,7 +56,10 @@ pub fn scope_to_offer(effects: &[Effect], facts: &Json, is_tainted: bool) -> Opt
 
 fn scope_of(facts: &CallFacts) -> Option<GrantScope> {
     match facts {
-        CallFacts::Shell(shell) => command_alone(shell).map(GrantScope::Command),
+        CallFacts::Shell(shell) => {
+            let cwd = shell.cwd.clone();
+            command_alone(shell).map(|argv| GrantScope::Command { argv, cwd })
+        }
         CallFacts::Path(facts) => {
             (facts.zone < Zone::Device).then(|| GrantScope::Path(facts.path.clone()))
         }

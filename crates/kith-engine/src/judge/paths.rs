@@ -8,24 +8,11 @@ use super::reasons::{JudgeReason, PathReason};
 use super::{Objection, ObjectionAnswer};
 
 /// Files and folders of a project by which programs that people start later run other code.
-const RUN_LATER_NAMES: [&str; 17] = [
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnpmfile.cjs",
-    ".envrc",
-    ".bazelrc",
-    ".gitmodules",
-    ".gitattributes",
-    ".pre-commit-config.yaml",
-    ".mcp.json",
-    ".bashrc",
-    ".profile",
-    ".zshrc",
-    ".gdbinit",
-    "CLAUDE.md",
-    "GEMINI.md",
-    ".cursorrules",
+#[rustfmt::skip]
+const RUN_LATER_NAMES: &[&str] = &[
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".envrc", ".bazelrc", ".gitmodules",
+    ".gitattributes", ".pre-commit-config.yaml", ".mcp.json", ".bashrc", ".profile", ".zshrc",
+    ".gdbinit", "CLAUDE.md", "GEMINI.md", ".cursorrules",
 ];
 const RUN_LATER_FOLDERS: [&str; 8] =
     [".cargo", ".husky", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".githooks"];

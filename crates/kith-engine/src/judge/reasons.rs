@@ -18,7 +18,7 @@ pub(super) enum JudgeReason {
     NoEffects,
     FromStranger,
     UnreadableRules(String),
-    UnknownDeed { tool: String },
+    UnknownAction { tool: String },
     Message,
     Host(String),
     NoSandbox,
@@ -70,7 +70,7 @@ impl JudgeReason {
                 format!("`{tool}` does more than read, and the mode is `readonly`")
             }
             JudgeReason::NobodyToAsk(why) => {
-                format!("nobody is there to be asked: {}", why.in_english())
+                format!("nobody is there to ask: {}", why.in_english())
             }
             JudgeReason::AskRule(rule) => format!("the rule `{rule}` says to ask"),
             JudgeReason::NoEffects => "the tool does not say what the call does".to_owned(),
@@ -78,7 +78,7 @@ impl JudgeReason {
                 "the message does not come from the owner or someone the owner knows".to_owned()
             }
             JudgeReason::UnreadableRules(problem) => problem.clone(),
-            JudgeReason::UnknownDeed { tool } => format!("what `{tool}` would do is not known"),
+            JudgeReason::UnknownAction { tool } => format!("what `{tool}` would do is not known"),
             JudgeReason::Message => "it sends a message to others".to_owned(),
             JudgeReason::Host(host) => format!("it reaches the network, host `{host}`"),
             JudgeReason::NoSandbox => {
@@ -117,7 +117,7 @@ impl JudgeReason {
             JudgeReason::NoEffects => "工具没有说明这次调用会做什么".to_owned(),
             JudgeReason::FromStranger => "消息不是来自主人或主人认识的人".to_owned(),
             JudgeReason::UnreadableRules(problem) => format!("规则无法读取：{problem}"),
-            JudgeReason::UnknownDeed { tool } => format!("无法确定 `{tool}` 会做什么"),
+            JudgeReason::UnknownAction { tool } => format!("无法确定 `{tool}` 会做什么"),
             JudgeReason::Message => "会给别人发消息".to_owned(),
             JudgeReason::Host(host) => format!("会访问网络，主机 `{host}`"),
             JudgeReason::NoSandbox => "这台机器没有沙箱，命令不受任何限制".to_owned(),
@@ -146,6 +146,7 @@ impl JudgeReason {
 fn risk_in_english(kind: RiskKind, word: &str) -> String {
     match kind {
         RiskKind::Destructive => format!("`{word}` can lose files or history"),
+        RiskKind::UnnamedFiles => format!("`{word}` changes files that the command does not name"),
         RiskKind::Network => format!("`{word}` needs the network"),
         RiskKind::UnknownProgram => format!("`{word}` is not a program that Kith knows"),
         RiskKind::Machine => format!("`{word}` reaches other processes or services of the machine"),
@@ -153,7 +154,7 @@ fn risk_in_english(kind: RiskKind, word: &str) -> String {
         RiskKind::InlineCode => format!("`{word}` runs code that is not a file of the project"),
         RiskKind::Wrapper => format!("which command `{word}` runs is not certain"),
         RiskKind::RunsOther => format!("`{word}` can run other programs"),
-        RiskKind::Options => format!("names that `{word}` stands for can be taken for options"),
+        RiskKind::Options => format!("file names that match `{word}` could be taken for options"),
         RiskKind::Planted => {
             format!("`{word}` is a file of the workspace under the name of a program")
         }
@@ -165,6 +166,7 @@ fn risk_in_english(kind: RiskKind, word: &str) -> String {
 fn risk_in_chinese(kind: RiskKind, word: &str) -> String {
     match kind {
         RiskKind::Destructive => format!("`{word}` 可能丢失文件或历史"),
+        RiskKind::UnnamedFiles => format!("`{word}` 会改动命令里没有写出的文件"),
         RiskKind::Network => format!("`{word}` 需要网络"),
         RiskKind::UnknownProgram => format!("`{word}` 不是 Kith 认识的程序"),
         RiskKind::Machine => format!("`{word}` 会影响这台机器上的其他进程或服务"),
@@ -184,7 +186,7 @@ fn path_in_english(about: PathReason, path: &str) -> String {
         PathReason::RunsLater => format!("`{path}` can make other programs run code"),
         PathReason::Outside => format!("`{path}` lies outside the workspace"),
         PathReason::System => format!("`{path}` belongs to the system"),
-        PathReason::Device => format!("`{path}` is a device or of the kernel"),
+        PathReason::Device => format!("`{path}` is a device or a file of the kernel"),
         PathReason::Secret => format!("`{path}` holds keys or Kith's own records"),
         PathReason::Oneself => format!("it changes what the agent is (`{path}`)"),
         PathReason::OneselfTainted => {
@@ -220,7 +222,7 @@ fn obstacle_in_english(kind: ObstacleKind, text: &str) -> String {
         ObstacleKind::Syntax => "has a form that is not understood",
         ObstacleKind::Ambiguous => "can be read in two ways",
         ObstacleKind::Character => {
-            return "the command holds a control or invisible character".to_owned();
+            return "the command contains a control or invisible character".to_owned();
         }
         ObstacleKind::Substitution => "runs a command inside another",
         ObstacleKind::Expansion => "depends on a variable",

@@ -119,7 +119,7 @@ pub(super) fn segments(
     judged.collect()
 }
 
-pub(super) fn denied(facts: &CallFacts, reason: &str) -> Vec<SegmentJudgement> {
+pub(super) fn denied_segments(facts: &CallFacts, reason: &str) -> Vec<SegmentJudgement> {
     let CallFacts::Shell(facts) = facts else { return Vec::new() };
     let denied = |segment: &SegmentFacts| SegmentJudgement {
         argv: segment.argv.clone(),

@@ -199,7 +199,7 @@ const REASONS_TO_ASK: &[(&str, &str)] = &[
     ("ls .kith", "Kith's own records"),
     ("cat /srv/data", "lies outside the workspace"),
     ("touch /etc/x", "belongs to the system"),
-    ("cat /proc/1/environ", "device or of the kernel"),
+    ("cat /proc/1/environ", "a device or a file of the kernel"),
     ("curl https://example.org", "needs the network"),
     ("npm install left-pad", "needs the network"),
     ("sudo ls", "rights of another user"),
@@ -219,7 +219,7 @@ const REASONS_TO_ASK: &[(&str, &str)] = &[
     ("FOO=1 ls", "`FOO` can change"),
     ("find . {-delete,-print}", "`-delete` can lose"),
     ("git {push,origin}", "`git push` needs the network"),
-    ("tar cf new *", "names that `*` stands for can be taken for options"),
+    ("tar cf new *", "file names that match `*` could be taken for options"),
     ("cc *.c", "taken for options"),
     ("ls | xargs rg x", "not certain"),
     ("python3 -W ignore -c x", "runs code"),
@@ -299,7 +299,7 @@ fn without_a_sandbox_every_command_asks_and_says_why() {
 #[test]
 fn nobody_to_ask_is_a_denial() {
     let scene = Scene { is_attended: false, ..Scene::default() };
-    check(&scene.shell("rm x.txt"), Verdict::Deny, "nobody is there to be asked");
+    check(&scene.shell("rm x.txt"), Verdict::Deny, "nobody is there to ask");
     check(&scene.write("/u/x/house/SOUL.md"), Verdict::Deny, "nobody is there");
     check(&scene.shell("ls"), Verdict::Allow, "");
 }
@@ -397,6 +397,12 @@ fn grants_cover_exactly_what_they_name() {
     let judgement = push.shell("git push");
     check(&judgement, Verdict::Allow, "granted before");
     assert_eq!((judgement.grant_id.as_deref(), judgement.sandbox), (Some("g1"), Sandbox::Network));
+    let here = scene(grant(Some("git push"), Some("/u/x/repo"), None));
+    check(&here.shell("git push"), Verdict::Allow, "granted before");
+    let elsewhere = scene(grant(Some("git push"), Some("/u/x/repo/sub"), None));
+    check(&elsewhere.shell("git push"), Verdict::Ask, "needs the network");
+    let of_command = scene(grant(Some("git push"), Some("/srv/x"), None));
+    check(&of_command.write("/srv/x"), Verdict::Ask, "outside the workspace");
     for command in [
         // Further words, other places and variables.
         "git push --force",
@@ -602,7 +608,8 @@ fn only_what_is_safe_is_offered_as_a_grant() {
     };
     for command in ["git push", "git fetch origin", "rm x.txt", "cat /srv/data", "cp a.txt b.txt"] {
         let argv = command.split(' ').map(str::to_owned).collect();
-        assert_eq!(offer(command, false), Some(GrantScope::Command(argv)), "{command}");
+        let scope = GrantScope::Command { argv, cwd: "/u/x/repo".to_owned() };
+        assert_eq!(offer(command, false), Some(scope), "{command}");
         assert_eq!(offer(command, true), None, "{command}");
     }
     for command in

@@ -6,70 +6,29 @@ const HOUR: u32 = 60;
 /// Days are read so that they can be refused for being too long.
 const DAY: u32 = 24 * HOUR;
 
+#[rustfmt::skip]
 const UNITS: &[(&str, u32)] = &[
-    ("minutes", 1),
-    ("minute", 1),
-    ("mins", 1),
-    ("min", 1),
-    ("m", 1),
-    ("hours", HOUR),
-    ("hour", HOUR),
-    ("hrs", HOUR),
-    ("hr", HOUR),
-    ("h", HOUR),
-    ("days", DAY),
-    ("day", DAY),
-    ("weeks", 7 * DAY),
-    ("week", 7 * DAY),
-    ("分钟", 1),
-    ("分", 1),
-    ("刻钟", 15),
-    ("个小时", HOUR),
-    ("个钟头", HOUR),
-    ("个钟", HOUR),
-    ("小时", HOUR),
-    ("钟头", HOUR),
-    ("天", DAY),
-    ("个星期", 7 * DAY),
+    ("minutes", 1), ("minute", 1), ("mins", 1), ("min", 1), ("m", 1), ("hours", HOUR),
+    ("hour", HOUR), ("hrs", HOUR), ("hr", HOUR), ("h", HOUR), ("days", DAY), ("day", DAY),
+    ("weeks", 7 * DAY), ("week", 7 * DAY), ("分钟", 1), ("分", 1), ("刻钟", 15), ("个小时", HOUR),
+    ("个钟头", HOUR), ("个钟", HOUR), ("小时", HOUR), ("钟头", HOUR), ("天", DAY), ("个星期", 7 * DAY),
     ("周", 7 * DAY),
 ];
 
+#[rustfmt::skip]
 const NUMBERS: &[(&str, u32)] = &[
-    ("a", 1),
-    ("an", 1),
-    ("one", 1),
-    ("two", 2),
-    ("three", 3),
-    ("four", 4),
-    ("five", 5),
-    ("six", 6),
-    ("seven", 7),
-    ("eight", 8),
-    ("nine", 9),
-    ("ten", 10),
-    ("twelve", 12),
-    ("fifteen", 15),
-    ("twenty", 20),
-    ("thirty", 30),
-    ("forty", 40),
-    ("forty-five", 45),
-    ("sixty", 60),
+    ("a", 1), ("an", 1), ("one", 1), ("two", 2), ("three", 3), ("four", 4), ("five", 5), ("six", 6),
+    ("seven", 7), ("eight", 8), ("nine", 9), ("ten", 10), ("twelve", 12), ("fifteen", 15),
+    ("twenty", 20), ("thirty", 30), ("forty", 40), ("forty-five", 45), ("sixty", 60),
     ("ninety", 90),
 ];
 
 /// Whole phrases whose number is not in front of a unit.
+#[rustfmt::skip]
 const PHRASES: &[(&str, u32)] = &[
-    ("half an hour", 30),
-    ("half hour", 30),
-    ("a quarter of an hour", 15),
-    ("an hour and a half", 90),
-    ("半个小时", 30),
-    ("半小时", 30),
-    ("半个钟头", 30),
-    ("半个钟", 30),
-    ("一个半小时", 90),
-    ("两个半小时", 150),
-    ("半天", 12 * HOUR),
+    ("half an hour", 30), ("half hour", 30), ("a quarter of an hour", 15),
+    ("an hour and a half", 90), ("半个小时", 30), ("半小时", 30), ("半个钟头", 30), ("半个钟", 30), ("一个半小时", 90),
+    ("两个半小时", 150), ("半天", 12 * HOUR),
 ];
 
 /// The length of the duration at the beginning of the text in characters, and in minutes.

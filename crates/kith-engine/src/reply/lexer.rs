@@ -2,9 +2,9 @@
 
 use kith_vocab::invisible::is_invisible;
 
-use super::PendingApproval;
 use super::duration::duration_at;
 use super::lexicon::{WordKind, could_be_reply_words, longest};
+use super::{PendingApproval, REPLY_CHARS_MAX};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
@@ -217,28 +217,7 @@ impl Lexer {
 }
 
 fn is_separator(ch: char) -> bool {
-    matches!(
-        ch,
-        '\n' | ','
-            | '.'
-            | ';'
-            | ':'
-            | '!'
-            | '，'
-            | '。'
-            | '；'
-            | '：'
-            | '！'
-            | '、'
-            | '…'
-            | '~'
-            | '～'
-            | '—'
-            | '-'
-            | '·'
-            | '('
-            | ')'
-    )
+    "\n,.;:!，。；：！、…~～—-·()".contains(ch)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -277,8 +256,13 @@ fn names_of(pending: &[PendingApproval]) -> Vec<TargetName> {
         let words: Vec<&str> = it.command.iter().flat_map(|it| it.split_whitespace()).collect();
         // One word of several does not say which command is meant.
         for n_words in words.len().min(2)..=words.len() {
+            let name = words[..n_words].join(" ");
+            // No reply has room for this name, nor for a longer one.
+            if name.chars().nth(REPLY_CHARS_MAX).is_some() {
+                break;
+            }
             let owned = words[..n_words].iter().map(|word| (*word).to_owned()).collect();
-            add(&words[..n_words].join(" "), true, Some(owned));
+            add(&name, true, Some(owned));
         }
         for path in &it.paths {
             add(path, true, Some(vec![path.clone()]));
@@ -343,4 +327,16 @@ fn ends_target(text: &[char], end: usize) -> bool {
     // A full stop or a colon ends a sentence, unless a name goes on behind it.
     let joins = matches!(next, '.' | ':') && after.is_some_and(|ch| is_latin(*ch) || *ch == '/');
     !goes_on && !joins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_command_has_no_more_names_than_a_reply_can_hold() {
+        let command = Some("a ".repeat(32 * 1024));
+        let pending = PendingApproval { command, ..PendingApproval::default() };
+        assert!(names_of(&[pending]).len() <= REPLY_CHARS_MAX);
+    }
 }

@@ -25,7 +25,7 @@ pub(super) enum WordKind {
     /// Refuses all.
     NoneOf,
     /// Names what a call does; it counts if the pending call does that.
-    Act(NamedDeed),
+    Act(NamedAction),
     Both,
     Only,
     And,
@@ -48,7 +48,7 @@ pub(super) enum WordKind {
 
 /// Something that a call does, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NamedDeed {
+pub(super) enum NamedAction {
     Build,
     Commit,
     Delete,
@@ -61,20 +61,20 @@ pub(super) enum NamedDeed {
     Push,
 }
 
-impl NamedDeed {
+impl NamedAction {
     /// Words of commands and summaries that do it.
     pub(super) fn marks(self) -> &'static [&'static str] {
         match self {
-            NamedDeed::Build => &["build", "make", "compile"],
-            NamedDeed::Commit => &["commit"],
-            NamedDeed::Delete => &["rm", "remove", "delete", "drop", "clean"],
-            NamedDeed::Deploy => &["deploy"],
-            NamedDeed::Edit => &["edit", "write"],
-            NamedDeed::Fetch => &["fetch", "download", "curl", "wget", "pull", "clone"],
-            NamedDeed::Install => &["install", "add"],
-            NamedDeed::Merge => &["merge"],
-            NamedDeed::Publish => &["publish", "release"],
-            NamedDeed::Push => &["push"],
+            NamedAction::Build => &["build", "make", "compile"],
+            NamedAction::Commit => &["commit"],
+            NamedAction::Delete => &["rm", "remove", "delete", "drop", "clean"],
+            NamedAction::Deploy => &["deploy"],
+            NamedAction::Edit => &["edit", "write"],
+            NamedAction::Fetch => &["fetch", "download", "curl", "wget", "pull", "clone"],
+            NamedAction::Install => &["install", "add"],
+            NamedAction::Merge => &["merge"],
+            NamedAction::Publish => &["publish", "release"],
+            NamedAction::Push => &["push"],
         }
     }
 }
@@ -199,17 +199,17 @@ const EVERY: &[&str] = &[
 const NONE_OF: &[&str] = &[
     "none", "none of them", "none of these", "none of those", "neither of them", "neither",
 ];
-const ACTS: &[(&[&str], NamedDeed)] = &[
-    (&["build", "构建", "编译"], NamedDeed::Build),
-    (&["commit", "提交"], NamedDeed::Commit),
-    (&["delete", "remove", "删除", "删掉"], NamedDeed::Delete),
-    (&["deploy", "部署"], NamedDeed::Deploy),
-    (&["edit", "修改"], NamedDeed::Edit),
-    (&["fetch", "download", "下载"], NamedDeed::Fetch),
-    (&["install", "安装", "装"], NamedDeed::Install),
-    (&["merge", "合并"], NamedDeed::Merge),
-    (&["publish", "发布"], NamedDeed::Publish),
-    (&["push", "推送"], NamedDeed::Push),
+const ACTS: &[(&[&str], NamedAction)] = &[
+    (&["build", "构建", "编译"], NamedAction::Build),
+    (&["commit", "提交"], NamedAction::Commit),
+    (&["delete", "remove", "删除", "删掉"], NamedAction::Delete),
+    (&["deploy", "部署"], NamedAction::Deploy),
+    (&["edit", "修改"], NamedAction::Edit),
+    (&["fetch", "download", "下载"], NamedAction::Fetch),
+    (&["install", "安装", "装"], NamedAction::Install),
+    (&["merge", "合并"], NamedAction::Merge),
+    (&["publish", "发布"], NamedAction::Publish),
+    (&["push", "推送"], NamedAction::Push),
 ];
 #[rustfmt::skip]
 const BOTH: &[&str] = &[

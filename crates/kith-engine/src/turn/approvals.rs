@@ -17,6 +17,7 @@ use crate::reply::{GrantWish, PendingApproval};
 use crate::session::Session;
 use crate::state::calls::CallProgress;
 use crate::state::turn::Turn;
+use crate::words::{RefusalText, is_chinese};
 
 /// How long a question waits for an answer, unless it is configured.
 pub const APPROVAL_EXPIRES_MS: u64 = 24 * 60 * 60 * 1000;
@@ -32,11 +33,24 @@ pub struct ApprovalSetup {
     pub expires_ms: u64,
     /// User ids; without any it is the author of the message, if that is the owner.
     pub approvers: Vec<String>,
+    /// Whether a turn that nobody attends asks too; the question then waits in the list.
+    pub asks_unattended: bool,
+}
+
+impl ApprovalSetup {
+    /// Whether a question of a turn can be answered at all.
+    pub(crate) fn has_someone(&self, is_attended: bool) -> bool {
+        is_attended || self.asks_unattended
+    }
 }
 
 impl Default for ApprovalSetup {
     fn default() -> ApprovalSetup {
-        ApprovalSetup { expires_ms: APPROVAL_EXPIRES_MS, approvers: Vec::new() }
+        ApprovalSetup {
+            expires_ms: APPROVAL_EXPIRES_MS,
+            approvers: Vec::new(),
+            asks_unattended: false,
+        }
     }
 }
 
@@ -48,7 +62,10 @@ pub(super) fn ask(session: &mut Session, ctx: &TurnContext, calls: &[ToolCall]) 
             Ok(asked) => {
                 session.stage(Body::ApprovalRequested(asked));
             }
-            Err(reason) => calls::refuse(session, call, reason),
+            Err(reason) => {
+                let reason = reason.in_language(&turn.language);
+                calls::refuse(session, call, reason);
+            }
         }
     }
 }
@@ -58,12 +75,12 @@ fn question(
     ctx: &TurnContext,
     turn: &Turn,
     call_id: CallId,
-) -> Result<ApprovalRequested, &'static str> {
+) -> Result<ApprovalRequested, RefusalText> {
     let approvers = approvers(ctx, turn);
-    if !turn.attended || approvers.is_empty() {
-        return Err("it needs a person's approval, and nobody is there who could give it");
+    if !ctx.setup.approvals.has_someone(turn.attended) || approvers.is_empty() {
+        return Err(RefusalText::NobodyToAsk);
     }
-    let unknown = "it needs an approval, and what it would do is not known";
+    let unknown = RefusalText::UnknownDeed;
     let progress = turn.calls.get(call_id).ok_or(unknown)?;
     let facts = progress.facts.as_ref().and_then(|facts| facts.read::<Value>().ok());
     let facts = facts.unwrap_or(Value::Null);
@@ -163,9 +180,9 @@ pub(crate) fn grant_of(
     let none = Grant { grant_id, argv_prefix: None, path: None, host: None, expires_at };
     let effects: Vec<Effect> = progress.effect.into_iter().collect();
     match scope_to_offer(&effects, progress.facts.as_ref()?, is_tainted)? {
-        GrantScope::Command(argv) => {
+        GrantScope::Command { argv, cwd } => {
             let is_meant = !wish.pattern.is_empty() && argv.starts_with(&wish.pattern);
-            is_meant.then_some(Grant { argv_prefix: Some(argv), ..none })
+            is_meant.then_some(Grant { argv_prefix: Some(argv), path: Some(cwd), ..none })
         }
         GrantScope::Path(path) => Some(Grant { path: Some(path), ..none }),
         GrantScope::Host(host) => Some(Grant { host: Some(host), ..none }),
@@ -180,16 +197,20 @@ pub(crate) fn whole_wish(asked: &ApprovalRequested, minutes: u32) -> GrantWish {
 }
 
 /// What of a call differs from what a person allowed, in words.
-pub(super) fn differences(allowed: Option<&Json>, now: &Json) -> String {
+pub(super) fn differences(allowed: Option<&Json>, now: &Json, language: &str) -> String {
     let before = allowed.and_then(|it| it.read::<Value>().ok()).unwrap_or(Value::Null);
     let after = now.read::<Value>().unwrap_or(Value::Null);
     let mut names = Vec::new();
     compare(&before, &after, "", &mut names);
-    names.retain(|name| name != "summary" && name != "diff");
+    names.retain(|name| name != "summary" && !name.starts_with("diff"));
     names.dedup();
     names.truncate(DIFFERENCES_SHOWN_MAX);
-    let what = "what it would act on has changed since it was allowed";
-    if names.is_empty() { what.to_owned() } else { format!("{what}: {}", names.join(", ")) }
+    let what = RefusalText::Changed.in_language(language);
+    match (names.is_empty(), is_chinese(language)) {
+        (true, _) => what.to_owned(),
+        (false, true) => format!("{what}：{}", names.join("、")),
+        (false, false) => format!("{what}: {}", names.join(", ")),
+    }
 }
 
 fn compare(allowed: &Value, now: &Value, name: &str, names: &mut Vec<String>) {
@@ -227,7 +248,7 @@ mod tests {
     #[test]
     fn a_difference_is_named_by_the_file_or_the_fact() {
         let check = |before: Value, after: Value, told: &str| {
-            assert_eq!(differences(Some(&Json::of(&before)), &Json::of(&after)), told);
+            assert_eq!(differences(Some(&Json::of(&before)), &Json::of(&after), "en"), told);
         };
         let what = "what it would act on has changed since it was allowed";
         check(json!({"a": 1}), json!({"a": 1}), what);

@@ -24,7 +24,7 @@ use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
 use super::compact::{self, NoDeltas};
-use super::reservation::{self, SpendReservation, StreamCounter};
+use super::reservation::{self, RequestSize, SpendReservation, StreamCounter};
 use super::{
     Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left, window,
 };
@@ -140,10 +140,11 @@ pub(super) fn send(
 ) -> Action {
     let choice = provider.choice().clone();
     let request_id = session.new_event_id();
-    let most = reservation::most(&*provider, session.state(), body.len() as u64, purpose);
+    let size = RequestSize::of(session.state(), body.len() as u64, purpose);
+    let most = reservation::most(&*provider, size);
     let reserved = reservation::reserved(&most);
-    let amounts = (reserved, reservation::worst(&*provider));
-    let made = SpendReservation::make(session, &ctx.setup.budget, request_id, amounts);
+    let amounts = (reserved, reservation::worst(&*provider, size));
+    let made = SpendReservation::make(session, &ctx.setup.budget, request_id, &choice, amounts);
     let mut reservation = match made {
         Ok(reservation) => reservation,
         Err(SpendRefusal::CapReached(reached)) => {
@@ -390,13 +391,15 @@ fn record_broken_off(
             };
             let wait = retry_after_ms.unwrap_or(usual);
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
-            // Nor is it tried again when the turn's time is over by then.
-            let is_in_time = u128::from(wait) < time_left(session).as_millis();
+            // Nor is it tried again when the turn's time is over by then: it ends at its limit, and
+            // does not wait beyond.
+            let left = u64::try_from(time_left(session).as_millis()).unwrap_or(u64::MAX);
+            let is_in_time = wait < left;
             let is_last = !again || !is_in_time || attempt >= attempts_max(kind);
             if is_last && next_model(&*ctx.models, &remaining_models(session.state())).is_none() {
                 keep_partial(session, asked, partial_text);
             }
-            let wait_ms = again.then_some(wait);
+            let wait_ms = again.then_some(wait.min(left));
             let message = match kind {
                 FailureKind::ContextLength => format!("{message}; {TOO_LONG_HINT}"),
                 _ => message,
@@ -469,7 +472,7 @@ pub(super) fn fall_back(
     failure: RequestFailure,
     next: String,
 ) {
-    let text = NoticeText::FallsBack { reason: &failure.message, to: &next };
+    let text = NoticeText::FallsBack { kind: failure.kind, reason: &failure.message, to: &next };
     let text = text.in_language(session.state().language()).into();
     session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
     let retry_at = Some(session.now());

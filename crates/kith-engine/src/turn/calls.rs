@@ -26,6 +26,7 @@ use super::{EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time
 use crate::feed::FeedProgress;
 use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
+use crate::words::{RefusalText, refused};
 
 /// When a tool looks at a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,13 +218,13 @@ fn ask_policy(
         trust: turn.trust,
         is_tainted: state.is_tainted(),
         audience: session.header().audience,
-        is_attended: turn.attended,
+        is_attended: ctx.setup.approvals.has_someone(turn.attended),
         grants,
         sandbox: offered_sandbox(ctx, prepared),
         language: &turn.language,
     });
     if sends_a_secret(ctx, call, prepared, &judgement) {
-        keeps_secrets(judgement.sandbox)
+        keeps_secrets(judgement.sandbox, &turn.language)
     } else {
         judgement
     }
@@ -262,9 +263,8 @@ fn sends_a_secret(
 
 /// Such a call is denied, whatever rules and people say: nobody who is asked sees through every
 /// encoding.
-fn keeps_secrets(sandbox: Sandbox) -> Judgement {
-    let reason = "its arguments contain a key, token or password of this machine, which must not \
-                  leave it; leave the secret out";
+fn keeps_secrets(sandbox: Sandbox, language: &str) -> Judgement {
+    let reason = RefusalText::HoldsSecret.in_language(language);
     let (reason, rule) = (reason.to_owned(), Some("secrets".to_owned()));
     Judgement { verdict: Verdict::Deny, reason, rule, grant_id: None, sandbox }
 }
@@ -350,13 +350,16 @@ pub(super) fn start(
     let is_approved = progress.is_some_and(|it| it.stage == CallStage::Approved);
     if progress.and_then(|it| it.digest.as_deref()) != Some(&prepared.digest) {
         let allowed = progress.and_then(|it| it.facts.clone());
-        refuse(session, &call, &differences(allowed.as_ref(), &with_summary(&prepared)));
+        let language = session.state().language();
+        let changed = differences(allowed.as_ref(), &with_summary(&prepared), language);
+        refuse(session, &call, &changed);
         return None;
     }
     let asked_for = progress.and_then(|it| it.sandbox).filter(|_| is_approved);
     let judgement = ask_policy(session, ctx, &call, &prepared, &grants);
     if asked_for.is_some_and(|it| it != judgement.sandbox) {
-        refuse(session, &call, "the sandbox it would run in has changed since it was allowed");
+        let reason = RefusalText::SandboxChanged.in_language(session.state().language());
+        refuse(session, &call, reason);
         return None;
     }
     let may_run = match judgement.verdict {
@@ -380,8 +383,8 @@ pub(super) fn start(
 }
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
-    let reason = if reason.trim().is_empty() { "it was not allowed" } else { reason };
-    finish_with_text(session, call, Outcome::Refused, format!("Refused: {reason}."), Trust::Owner);
+    let text = refused(reason, session.state().language());
+    finish_with_text(session, call, Outcome::Refused, text, Trust::Owner);
 }
 
 pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
@@ -406,8 +409,9 @@ pub(super) fn give_up(session: &mut Session) {
 pub(super) fn refuse_lost(session: &mut Session) {
     let Some(turn) = &session.state().turn else { return };
     let calls: Vec<ToolCall> = turn.calls.open().map(|it| it.call.clone()).collect();
+    let reason = RefusalText::LookedTooLong.in_language(&turn.language);
     for call in calls {
-        refuse(session, &call, "looking at what it would do took longer than the turn may last");
+        refuse(session, &call, reason);
     }
 }
 
@@ -416,7 +420,7 @@ pub(super) fn expire(session: &mut Session, call_id: CallId) {
     let turn = session.state().turn.as_ref();
     let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| it.stage.clone());
     if let Some(stage) = stage {
-        deny_asked(session, &stage, (CLIENT_ID, Via::Expiry), "nobody answered in time");
+        deny_asked(session, &stage, (CLIENT_ID, Via::Expiry), RefusalText::NobodyAnswered);
     }
 }
 

@@ -12,14 +12,12 @@ use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
 use crate::state::turn::Turn;
 use crate::step::Ending;
-use crate::words::NoticeText;
-
-const ENDED_BEFORE: &str = "the turn ended before anyone answered";
+use crate::words::{NoticeText, RefusalText};
 
 pub(super) fn turn(session: &mut Session, ending: Ending) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
-        deny_asked(session, &open.stage, (CLIENT_ID, Via::Cancel), ENDED_BEFORE);
+        deny_asked(session, &open.stage, (CLIENT_ID, Via::Cancel), RefusalText::EndedBefore);
         finish_open_call(session, &open.call, &open.stage, ending.reason);
     }
     let told = match (ending.reason, ending.bound) {
@@ -29,7 +27,9 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
         // A cap was told when it was reached.
         (EndReason::Failed, _) if is_budget_spent(&turn) => None,
         (EndReason::Failed, _) => Some(match &session.state().last_failure {
-            Some(failure) => NoticeText::TurnFailed { reason: failure },
+            Some(failure) => {
+                NoticeText::TurnFailed { kind: turn.failure.map(|it| it.kind), reason: failure }
+            }
             None => NoticeText::InterruptedTooOften,
         }),
         (EndReason::Done, _) if turn.last_stop == Some(StopReason::MaxTokens) => {
@@ -54,7 +54,7 @@ fn is_budget_spent(turn: &Turn) -> bool {
 pub(crate) fn stop(session: &mut Session, by: &str) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
-        deny_asked(session, &open.stage, (by, Via::Branch), ENDED_BEFORE);
+        deny_asked(session, &open.stage, (by, Via::Branch), RefusalText::EndedBefore);
     }
     session.stage(Body::CancelRequested(CancelRequested { by: by.to_owned() }));
     self::turn(session, Ending { reason: EndReason::Cancelled, bound: None });
@@ -65,8 +65,9 @@ pub(super) fn deny_asked(
     session: &mut Session,
     stage: &CallStage,
     (by, via): (&str, Via),
-    reason: &str,
+    reason: RefusalText,
 ) {
+    let reason = reason.in_language(session.state().language());
     let CallStage::Asked { approval_id, .. } = stage else { return };
     session.stage(Body::ApprovalDecided(ApprovalDecided {
         approval_id: approval_id.clone(),

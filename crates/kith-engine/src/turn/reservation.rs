@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kith_vocab::budget::{Budget, SpendRefusal, SpendRequest};
+use kith_vocab::budget::{Budget, Settlement, SpendRefusal, SpendRequest};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::{FailureKind, Purpose, Reserved};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{EffectKind, EffectOutcome, TurnEffect};
 use crate::context::summary;
 use crate::session::Session;
-use crate::spending::answer_tokens_max;
+use crate::spending::{answer_limit, answer_tokens_max};
 use crate::state::State;
 
 /// A token has so many bytes or more, save in few scripts.
@@ -36,10 +36,13 @@ impl SpendReservation {
         session: &Session,
         budget: &Arc<dyn Budget>,
         request_id: EventId,
+        choice: &ModelChoice,
         (most, worst): (Reserved, Option<Reserved>),
     ) -> Result<SpendReservation, SpendRefusal> {
         let (thread_id, at) = (&session.header().thread_id, session.now());
-        budget.reserve(&SpendRequest { request_id, thread_id, at, most, worst })?;
+        let ModelChoice { provider, model, .. } = choice;
+        let request = SpendRequest { request_id, thread_id, provider, model, at, most, worst };
+        budget.reserve(&request)?;
         Ok(SpendReservation { budget: Arc::clone(budget), request_id, is_sent: false })
     }
 
@@ -49,48 +52,61 @@ impl SpendReservation {
 
     /// Replaces it by what was used, as far as that is known.
     pub(super) fn settle(&self, answer: &Result<Answer, AnswerFailure>) {
-        self.budget.settle(self.request_id, used(answer).as_ref());
+        self.budget.settle(self.request_id, settlement(answer));
     }
 }
 
 impl Drop for SpendReservation {
     fn drop(&mut self) {
-        let nothing = (!self.is_sent).then(Usage::default);
-        self.budget.settle(self.request_id, nothing.as_ref());
+        let settlement =
+            if self.is_sent { Settlement::Unknown } else { Settlement::Used(Usage::default()) };
+        self.budget.settle(self.request_id, settlement);
+    }
+}
+
+/// What a request gives a model to read.
+#[derive(Clone, Copy)]
+pub(super) struct RequestSize {
+    text_bytes: u64,
+    /// Of images and files.
+    media_tokens: u64,
+}
+
+impl RequestSize {
+    pub(super) fn of(state: &State, body_bytes: u64, purpose: Purpose) -> RequestSize {
+        let (media_tokens, media_bytes) = match purpose {
+            Purpose::Turn => summary::media(state),
+            // It is told of images and files in words.
+            Purpose::Compact => (0, 0),
+        };
+        let mut text_bytes = body_bytes.saturating_sub(media_bytes);
+        if media_bytes > 0 {
+            // An image that is lost has no bytes in the body.
+            text_bytes = text_bytes.max(summary::conversation_bytes(state));
+        }
+        RequestSize { text_bytes, media_tokens }
     }
 }
 
 /// What the request may use at most: all of its text, its images and files, and the longest answer.
-pub(super) fn most(
-    provider: &dyn Provider,
-    state: &State,
-    body_bytes: u64,
-    purpose: Purpose,
-) -> Usage {
+pub(super) fn most(provider: &dyn Provider, size: RequestSize) -> Usage {
     let choice = provider.choice();
-    let (media_tokens, media_bytes) = match purpose {
-        Purpose::Turn => summary::media(state),
-        // It is told of images and files in words.
-        Purpose::Compact => (0, 0),
-    };
-    let mut text_bytes = body_bytes.saturating_sub(media_bytes);
-    if media_bytes > 0 {
-        // An image that is lost has no bytes in the body.
-        text_bytes = text_bytes.max(summary::conversation_bytes(state));
-    }
-    let mut input = (text_bytes / BYTES_PER_TOKEN).saturating_add(media_tokens);
+    let mut input = (size.text_bytes / BYTES_PER_TOKEN).saturating_add(size.media_tokens);
     if choice.context_window > 0 {
         input = input.min(choice.context_window);
     }
     priced(provider, input, answer_tokens_max(&choice.parameters))
 }
 
-/// What the request would use if its model read as much as it can: servers count more than we do.
-/// `None` if the window is unknown.
-pub(super) fn worst(provider: &dyn Provider) -> Option<Reserved> {
-    let ModelChoice { context_window, parameters, .. } = provider.choice();
-    let is_known = *context_window > 0;
-    is_known.then(|| reserved(&priced(provider, *context_window, answer_tokens_max(parameters))))
+/// What the request could use if its model read and wrote as much as it can. `None` if the window is
+/// unknown. The window in the settings may be smaller than the true one, so the text counts too: a
+/// token has at least one byte. An answer without a limit may be as long as the window.
+pub(super) fn worst(provider: &dyn Provider, size: RequestSize) -> Option<Reserved> {
+    let ModelChoice { context_window: window, parameters, .. } = provider.choice();
+    let input = size.text_bytes.saturating_add(size.media_tokens).max(*window);
+    let output =
+        answer_limit(parameters).unwrap_or_else(|| answer_tokens_max(parameters).max(*window));
+    (*window > 0).then(|| reserved(&priced(provider, input, output)))
 }
 
 fn priced(provider: &dyn Provider, input: u64, output: u64) -> Usage {
@@ -165,15 +181,15 @@ pub(super) fn estimate_usage(
 
 /// What is known of what a request used. One that failed before an answer began used nothing; if it
 /// was sent and a server fell silent, nobody knows, so its reservation stays.
-fn used(answer: &Result<Answer, AnswerFailure>) -> Option<Usage> {
+fn settlement(answer: &Result<Answer, AnswerFailure>) -> Settlement {
     match answer {
-        Ok(answer) => answer.usage,
-        Err(AnswerFailure { usage: Some(usage), .. }) => Some(*usage),
+        Ok(answer) => answer.usage.map_or(Settlement::Uncounted, Settlement::Used),
+        Err(AnswerFailure { usage: Some(usage), .. }) => Settlement::Used(*usage),
         Err(AnswerFailure { cause: FailureCause::Failed { kind, .. }, .. })
             if !matches!(kind, FailureKind::Cut | FailureKind::Timeout) =>
         {
-            Some(Usage::default())
+            Settlement::Used(Usage::default())
         }
-        Err(_) => None,
+        Err(_) => Settlement::Unknown,
     }
 }

@@ -133,6 +133,22 @@ impl Projection {
         &self.messages
     }
 
+    /// The answer of the last turn, once it has a part.
+    pub(super) fn reply(&self) -> Option<&UiMessage> {
+        self.messages.get(self.turn.as_ref()?.reply?)
+    }
+
+    /// The id and the metadata that the answer of the last turn has, or would have if it began with
+    /// this event.
+    pub(super) fn reply_head(&self, event: &Event) -> Option<(String, Metadata)> {
+        let turn = self.turn.as_ref()?;
+        let id = format!("{}_reply", turn.id);
+        let mut metadata = self.metadata(event, None, &self.identity.agent_id);
+        metadata.message_id.clone_from(&id);
+        metadata.seq = turn.began_seq;
+        Some((id, metadata))
+    }
+
     pub(super) fn into_messages(self) -> Vec<UiMessage> {
         self.messages
     }
@@ -289,24 +305,23 @@ impl Projection {
             self.early.push(part);
             return None;
         };
-        let (turn_id, began_seq, reply) = (turn.id, turn.began_seq, turn.reply);
-        let place = reply.unwrap_or_else(|| self.begin_reply(event, turn_id, began_seq));
+        let place = match turn.reply {
+            Some(place) => place,
+            None => self.begin_reply(event)?,
+        };
         let parts = &mut self.messages.get_mut(place)?.parts;
         parts.push(part);
         Some(parts.len() - 1)
     }
 
-    fn begin_reply(&mut self, event: &Event, turn_id: EventId, began_seq: u64) -> usize {
+    fn begin_reply(&mut self, event: &Event) -> Option<usize> {
         let place = self.messages.len();
-        let id = format!("{turn_id}_reply");
-        let mut metadata = self.metadata(event, None, &self.identity.agent_id);
-        metadata.message_id.clone_from(&id);
-        metadata.seq = began_seq;
+        let (id, metadata) = self.reply_head(event)?;
         self.messages.push(UiMessage { id, role: UiRole::Assistant, metadata, parts: Vec::new() });
         if let Some(turn) = &mut self.turn {
             turn.reply = Some(place);
         }
-        place
+        Some(place)
     }
 
     fn change_call(&mut self, call_id: CallId, change: impl FnOnce(ToolState) -> ToolState) {

@@ -68,6 +68,18 @@ pub enum ToolOutputView {
 }
 
 impl ToolState {
+    /// Whether nothing can follow.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            ToolState::InputAvailable { .. }
+            | ToolState::ApprovalRequested { .. }
+            | ToolState::ApprovalResponded { .. } => false,
+            ToolState::OutputAvailable { .. }
+            | ToolState::OutputError { .. }
+            | ToolState::OutputDenied { .. } => true,
+        }
+    }
+
     pub(super) fn with_approval_request(self, id: &str) -> ToolState {
         match self {
             ToolState::InputAvailable { input } => ToolState::ApprovalRequested {

@@ -3,6 +3,8 @@
 //! A summary and never a tree: the model can look for itself, and a listing would cost every
 //! request what one `ls` costs once.
 
+mod packages;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -61,6 +63,7 @@ pub(super) fn block(assembly: &mut Assembly<'_>) -> String {
     if assembly.is_untrusted_workspace() {
         return lines.join("\n");
     }
+    lines.extend(packages::line(&root));
     match entries(&root, ENTRIES_SCANNED_MAX) {
         Ok(entries) if entries.is_empty() => (),
         Ok(entries) => lines.push(format!("Top level: {entries}")),

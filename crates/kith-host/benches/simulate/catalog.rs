@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use kith_sessions::catalog::{
-    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, SearchCoverage, SearchUpdate,
     SqliteCatalog,
 };
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -97,14 +97,8 @@ impl Catalog for SimCatalog {
         })
     }
 
-    fn put_passages(
-        &self,
-        session: SessionId,
-        after: SearchCoverage,
-        now: SearchCoverage,
-        passages: Vec<Passage>,
-    ) -> StorageFuture<'_, ()> {
-        self.call(move || self.known.put_passages(session, after, now, passages))
+    fn put_passages(&self, updates: Vec<SearchUpdate>) -> StorageFuture<'_, ()> {
+        self.call(move || self.known.put_passages(updates))
     }
 
     fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {

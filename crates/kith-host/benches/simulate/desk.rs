@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
-    AcceptOutcome, Desk, GrantRecords, GrantRow, Inbox, InboxRow, MemoryDesk, Repository,
-    RowOutcome, RowStatus, RowTarget, SqliteDesk, TaintRecords, TaintedContent, ThreadRecords,
-    ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
+    AcceptOutcome, CommandTime, Desk, GrantRecords, GrantRow, Inbox, InboxRow, MemoryDesk,
+    Repository, RowOutcome, RowStatus, RowTarget, SqliteDesk, TaintRecords, TaintedContent,
+    ThreadRecords, ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
 };
 use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -296,6 +296,14 @@ impl TaintRecords for SimDesk {
 
     fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>> {
         self.call(|desk| desk.tainted_contents())
+    }
+
+    fn note_command(&self, time: CommandTime) -> StorageFuture<'_, ()> {
+        self.change(move |desk| desk.note_command(time))
+    }
+
+    fn command_times(&self) -> StorageFuture<'_, Vec<CommandTime>> {
+        self.call(|desk| desk.command_times())
     }
 }
 

@@ -4,7 +4,9 @@ use kith_engine::feed::ThreadKey;
 use kith_host::call::Follower;
 use kith_host::caller::Caller;
 use kith_host::calls::feed::TurnItem;
-use kith_host::calls::message::{CancelTurn, MessageTarget, RetryTurn, SendMessage};
+use kith_host::calls::message::{
+    Acknowledgement, CancelTurn, MessageTarget, RetryTurn, SendMessage,
+};
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::calls::session::{
     CompactSession, CreateDialog, ListSessions, RemoveSession, RenameSession, RepairSession,
@@ -156,6 +158,7 @@ fn draw_message(scene: &Scene) -> SendMessage {
         expects,
         expected_leaf,
         running_behavior,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     }
 }
@@ -356,7 +359,13 @@ async fn create(scene: &Scene) {
     let thread_id: ThreadId = thread_id;
     let cwd = "/work".to_owned();
     let agent_id = Some(agent_id);
-    let call = CreateDialog { session_id, agent_id, thread_id, cwd, priming: None };
+    let call = CreateDialog {
+        session_id: Some(session_id),
+        agent_id,
+        thread_id: Some(thread_id),
+        cwd: Some(cwd),
+        priming: None,
+    };
     try_to(scene, format!("create {}", short(session_id)), scene.client.call(call)).await;
 }
 

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use std::io;
 
 use kith_vocab::json::Json;
-use tokio::io::BufReader;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 
+use super::host_frames::{HostFrames, HostWriter};
 use super::{AskFailure, Timeouts, failure_of};
 use crate::error::{CallError, ErrorCode};
-use crate::protocol::{CANCEL, Frames, HostFrame, RequestFrame, write_frame};
+use crate::protocol::{CANCEL, HostFrame, RequestFrame};
 
 /// The id of the request of a connection of ours.
 pub(super) const REQUEST_ID: &str = "1";
@@ -20,8 +19,8 @@ pub(super) const REQUEST_ID: &str = "1";
 const HELD_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 pub(super) struct OpenRequest<'a> {
-    frames: Frames<BufReader<OwnedReadHalf>>,
-    writer: OwnedWriteHalf,
+    frames: HostFrames,
+    writer: HostWriter,
     timeouts: Timeouts,
     cancel: &'a CancellationToken,
     /// Whether the host has been told to stop.
@@ -33,8 +32,8 @@ pub(super) struct OpenRequest<'a> {
 
 impl<'a> OpenRequest<'a> {
     pub(super) fn new(
-        frames: Frames<BufReader<OwnedReadHalf>>,
-        writer: OwnedWriteHalf,
+        frames: HostFrames,
+        writer: HostWriter,
         timeouts: Timeouts,
         cancel: &'a CancellationToken,
     ) -> OpenRequest<'a> {
@@ -52,7 +51,7 @@ impl<'a> OpenRequest<'a> {
     /// What the host says next. Tells it meanwhile if the client wants no more.
     pub(super) async fn receive(&mut self) -> Result<HostFrame, AskFailure> {
         loop {
-            let frame = self.frames.next::<HostFrame>();
+            let frame = self.frames.next();
             let frame = tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if !self.is_stopped => {
@@ -89,7 +88,7 @@ impl<'a> OpenRequest<'a> {
     ) -> Result<(), AskFailure> {
         let (name, request_id) = (name.to_owned(), request_id.to_owned());
         let request = RequestFrame { name, request_id, body };
-        let sending = write_frame(&mut self.writer, &request);
+        let sending = self.writer.send(&request);
         let sent = tokio::time::timeout(self.timeouts.silence, sending).await;
         sent.map_err(|_| AskFailure::Silent)?.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => {

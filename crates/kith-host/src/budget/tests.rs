@@ -58,9 +58,19 @@ fn house_with(settings: &str) -> (tempfile::TempDir, HouseBudget) {
     (dir, HouseBudget::new(settings, store))
 }
 
+/// The provider and the model of the requests here.
+const MODEL: (&str, &str) = ("p", "m");
+
+/// A house whose model has answered before.
+fn used_house_with(settings: &str) -> (tempfile::TempDir, HouseBudget) {
+    let (dir, budget) = house_with(settings);
+    budget.spending().answered.insert((MODEL.0.to_owned(), MODEL.1.to_owned()));
+    (dir, budget)
+}
+
 #[test]
 fn requests_of_many_sessions_at_once_stay_below_the_cap() {
-    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 10000\n");
+    let (_dir, budget) = used_house_with("[budget]\ntokensPerDay = 10000\n");
     let accepted = std::sync::atomic::AtomicU64::new(0);
     std::thread::scope(|scope| {
         for n in 0..8_u64 {
@@ -73,6 +83,8 @@ fn requests_of_many_sessions_at_once_stay_below_the_cap() {
                     let reservation = SpendRequest {
                         request_id: EventId::from_uuid(id),
                         thread_id: &thread_id,
+                        provider: MODEL.0,
+                        model: MODEL.1,
                         at: 1_700_000_000_000,
                         most,
                         worst: Some(most),
@@ -93,7 +105,8 @@ fn without_caps_nothing_is_read_and_nothing_refused() {
     let thread_id = thread("cli:room:a");
     let most = Reserved { tokens: u64::MAX, cost_micros: Some(u64::MAX) };
     let request_id = EventId::from_uuid(Uuid::from_u128(1));
-    let reservation = SpendRequest { request_id, thread_id: &thread_id, at: 0, most, worst: None };
+    let ((provider, model), thread_id, worst) = (MODEL, &thread_id, None);
+    let reservation = SpendRequest { request_id, thread_id, provider, model, at: 0, most, worst };
     budget.reserve(&reservation).unwrap();
     assert!(budget.spending.lock().unwrap().days.is_empty());
 }
@@ -105,18 +118,20 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 fn reserve(budget: &HouseBudget, n: u128, at: u64, tokens: u64) -> bool {
     let request_id = EventId::from_uuid(Uuid::from_u128(n));
     let (thread_id, most) = (thread("cli:room:a"), Reserved { tokens, cost_micros: None });
-    let worst = Some(most);
-    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at, most, worst }).is_ok()
+    let ((provider, model), thread_id, worst) = (MODEL, &thread_id, Some(most));
+    let request = SpendRequest { request_id, thread_id, provider, model, at, most, worst };
+    budget.reserve(&request).is_ok()
 }
 
 fn settle(budget: &HouseBudget, n: u128, tokens: Option<u64>) {
-    let used = tokens.map(|input| Usage { input, ..Usage::default() });
-    budget.settle(EventId::from_uuid(Uuid::from_u128(n)), used.as_ref());
+    let used = |input| Settlement::Used(Usage { input, ..Usage::default() });
+    let settlement = tokens.map_or(Settlement::Unknown, used);
+    budget.settle(EventId::from_uuid(Uuid::from_u128(n)), settlement);
 }
 
 #[test]
 fn a_reservation_stays_when_the_day_changes_and_the_clock_comes_back() {
-    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    let (_dir, budget) = used_house_with("[budget]\ntokensPerDay = 100\n");
     assert!(reserve(&budget, 1, NOON, 80));
     // The neighbours have their own sums, and so does a day far away.
     assert!(reserve(&budget, 2, NOON + DAY_MS, 80) && reserve(&budget, 3, NOON - DAY_MS, 80));
@@ -162,7 +177,7 @@ fn make_session(budget: &HouseBudget, session_id: SessionId) -> u64 {
 
 #[test]
 fn what_was_used_without_a_cap_counts_once_a_cap_is_set_again() {
-    let (dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    let (dir, budget) = used_house_with("[budget]\ntokensPerDay = 100\n");
     let write = |settings: &str| {
         std::fs::write(dir.path().join("house/kith.toml"), settings).unwrap();
         budget.settings.current().unwrap();
@@ -239,13 +254,13 @@ fn try_reserve(
     let thread_id = thread(&format!("cli:room:{n}"));
     let [most, worst] =
         [Some(tokens), worst].map(|it| it.map(|tokens| Reserved { tokens, cost_micros: None }));
-    let most = most.unwrap();
-    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at: NOON, most, worst })
+    let (most, (provider, model), thread_id) = (most.unwrap(), MODEL, &thread_id);
+    budget.reserve(&SpendRequest { request_id, thread_id, provider, model, at: NOON, most, worst })
 }
 
 #[test]
 fn a_request_waits_while_those_under_way_could_use_up_the_rest() {
-    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    let (_dir, budget) = used_house_with("[budget]\ntokensPerDay = 100\n");
     try_reserve(&budget, 1, 10, Some(60)).unwrap();
     // 60 and 30 at worst, and 10 more.
     try_reserve(&budget, 2, 10, Some(30)).unwrap();
@@ -279,4 +294,32 @@ fn requests_of_a_model_whose_window_is_unknown_are_made_one_at_a_time() {
     let (_dir, budget) = house_with("[budget]\ncostPerDay = 1\n");
     try_reserve(&budget, 1, 10, None).unwrap();
     try_reserve(&budget, 2, 10, None).unwrap();
+}
+
+#[test]
+fn requests_of_a_model_that_has_not_answered_yet_are_made_one_at_a_time() {
+    let used = |usage| Settlement::Used(usage);
+    let counted = Usage { input: 9, ..Usage::default() };
+    for (settlement, has_answered) in [
+        (used(counted), true),
+        (Settlement::Uncounted, true),
+        // Refused, stopped, or broken off: nothing was counted.
+        (used(Usage::default()), false),
+        (used(Usage { is_estimate: true, ..counted }), false),
+        (Settlement::Unknown, false),
+    ] {
+        let (_dir, budget) = house_with("[budget]\ntokensPerDay = 1000000\n");
+        try_reserve(&budget, 1, 10, Some(20)).unwrap();
+        assert!(matches!(try_reserve(&budget, 2, 10, Some(20)), Err(SpendRefusal::Wait(_))));
+        budget.settle(EventId::from_uuid(Uuid::from_u128(1)), settlement);
+        try_reserve(&budget, 2, 10, Some(20)).unwrap();
+        let third = try_reserve(&budget, 3, 10, Some(20));
+        assert_eq!(third.is_ok(), has_answered, "{settlement:?}");
+    }
+    // The first answer already tells of a server that counts more than its model can use.
+    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 1000000\n");
+    try_reserve(&budget, 1, 10, Some(20)).unwrap();
+    settle(&budget, 1, Some(21));
+    try_reserve(&budget, 2, 10, Some(20)).unwrap();
+    assert!(matches!(try_reserve(&budget, 3, 10, Some(20)), Err(SpendRefusal::Wait(_))));
 }

@@ -15,6 +15,9 @@ pub struct ListApprovals {
     /// Only those of this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Only the one with this code or id, with the whole input of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
 }
 
 call!(Read "list_approvals", ListApprovals => ApprovalList);
@@ -42,6 +45,12 @@ pub struct PendingApprovalView {
     /// What would change in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// Lines at the end of `diff` that are left out; the whole follows from the input of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff_lines_left_out: Option<u64>,
+    /// The whole input of the call, where one approval was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
     pub risk: String,
     pub approvers: Vec<String>,
     pub expires_at: u64,

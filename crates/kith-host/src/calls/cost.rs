@@ -11,6 +11,9 @@ use crate::call::call;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SumCosts {
     pub by: CostGroup,
+    /// Only this session; without it all of the house, removed ones included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 call!(Read "sum_costs", SumCosts => CostTable);

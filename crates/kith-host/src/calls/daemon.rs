@@ -23,6 +23,17 @@ pub struct HostStatus {
     /// Where the page is, if it is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// Where clients on other machines reach it, with the SHA-256 of its certificate after the `#`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_address: Option<String>,
+    /// The folder of the house.
+    #[serde(default)]
+    pub house: String,
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// The agent that is meant where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<String>,
     /// Sessions that something is being done in.
     pub working_sessions: usize,
     /// Sessions that are open and at rest.

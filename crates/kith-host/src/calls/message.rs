@@ -35,12 +35,33 @@ pub struct SendMessage {
     /// What it does if a turn is running: wait for its end, or steer it.
     #[serde(default)]
     pub running_behavior: RunningBehavior,
+    /// What is waited for.
+    #[serde(default, skip_serializing_if = "Acknowledgement::is_default")]
+    pub ack: Acknowledgement,
     /// Images and PDFs that the model is to see with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<SentFile>,
 }
 
 call!(Write "send_message", SendMessage => MessageReply, items TurnItem);
+
+/// When a message is answered for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Acknowledgement {
+    /// As soon as it is on disk: it will be answered, whatever happens to the host.
+    Accepted,
+    /// When its turn has ended or waits for a person.
+    #[default]
+    Completed,
+}
+
+impl Acknowledgement {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    fn is_default(&self) -> bool {
+        *self == Acknowledgement::default()
+    }
+}
 
 /// A file that is sent along with a message. What it is, its bytes say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +119,8 @@ pub struct MessageAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TurnEnd {
+    /// It is on disk, and was not waited for.
+    Accepted,
     Done,
     Cancelled,
     Failed,
@@ -125,6 +148,8 @@ impl From<MessageEnd> for TurnEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum MessageOutcome {
+    /// It was not waited for.
+    Accepted,
     Answered,
     Cancelled,
     /// It was taken back before its turn began.

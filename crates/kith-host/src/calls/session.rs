@@ -41,6 +41,9 @@ pub struct SessionRow {
     /// The folder it began in.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// The folder of the project it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     pub state: SessionState,
 }
 
@@ -236,11 +239,22 @@ pub struct SearchHits {
     pub hits: Vec<SearchHit>,
 }
 
+/// What a text that was found is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum HitKind {
+    User,
+    Agent,
+    Summary,
+    Title,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
     pub session_id: SessionId,
     pub event_id: EventId,
+    pub kind: HitKind,
     /// An excerpt.
     pub text: String,
     pub ts: String,
@@ -328,13 +342,18 @@ pub struct BlobPage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateDialog {
-    /// The id the session will have. A repeated one makes no second session.
-    pub session_id: SessionId,
+    /// The id the session will have; without it, a new one. A repeated one makes no second session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
     /// Whose; without it, the default agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    pub thread_id: ThreadId,
-    pub cwd: String,
+    /// Without it, a new thread of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+    /// Without it, the folder of the house.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priming: Option<Priming>,
 }

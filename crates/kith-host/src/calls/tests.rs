@@ -14,12 +14,13 @@ use kith_vocab::json::Json;
 
 use super::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use super::message::{
-    MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+    Acknowledgement, MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName,
+    SendMessage, TurnEnd,
 };
 use super::queue::{EditQueue, QueueChange, TakeNext};
 use super::session::{CreateDialog, CreatedDialog};
 use super::session::{
-    DamageView, EventPage, ExportItem, ListSessions, MismatchView, ReadEvents, SearchHit,
+    DamageView, EventPage, ExportItem, HitKind, ListSessions, MismatchView, ReadEvents, SearchHit,
     SearchHits, SearchSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession,
     Verification,
 };
@@ -70,15 +71,16 @@ fn calls_come_back_as_they_went() {
             },
             expected_leaf: Some(LeafId::Start),
             running_behavior: RunningBehavior::Steer,
+            ack: Acknowledgement::Completed,
             attachments: Vec::new(),
         });
     }
     for priming in [None, Some(Priming { script_refs: vec!["x".to_owned()], show_in_ui: false })] {
         check(&CreateDialog {
-            session_id: session_id(),
+            session_id: Some(session_id()),
             agent_id: None,
-            thread_id: thread_id(),
-            cwd: "/".to_owned(),
+            thread_id: Some(thread_id()),
+            cwd: Some("/".to_owned()),
             priming,
         });
     }
@@ -215,12 +217,14 @@ fn lists_come_back_as_they_went() {
         events: 0,
         leaf: None,
         cwd: None,
+        project: None,
         state: SessionState::ReadOnly,
     };
     check(&SessionList { sessions: vec![row] });
     let hit = SearchHit {
         session_id: session_id(),
         event_id: ID.parse().unwrap(),
+        kind: HitKind::User,
         text: "天气".to_owned(),
         ts: "2026-11-15T00:00:00.000Z".to_owned(),
     };

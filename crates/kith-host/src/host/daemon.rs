@@ -20,6 +20,8 @@ use crate::http::access::HttpAccess;
 pub struct HostPresence {
     kind: OnceLock<HostKind>,
     http: OnceLock<HttpEntry>,
+    /// `https://ADDRESS:PORT#SHA256`
+    remote_address: OnceLock<String>,
     release: watch::Sender<Option<ReleaseReason>>,
 }
 
@@ -33,7 +35,8 @@ pub struct HttpEntry {
 impl Default for HostPresence {
     fn default() -> HostPresence {
         let release = watch::Sender::new(None);
-        HostPresence { kind: OnceLock::new(), http: OnceLock::new(), release }
+        let (kind, http, remote_address) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        HostPresence { kind, http, remote_address, release }
     }
 }
 
@@ -51,6 +54,11 @@ impl Host {
     pub fn set_http(&self, entry: HttpEntry) {
         // Served once for each host.
         self.presence.http.set(entry).ok();
+    }
+
+    pub fn set_remote_address(&self, address: String) {
+        // Served once for each host.
+        self.presence.remote_address.set(address).ok();
     }
 
     /// A link by which the owner's browser logs in to the page.
@@ -82,6 +90,7 @@ impl ReleaseRequests {
 
 pub async fn get_status(host: Arc<Host>, _: GetStatus) -> Reply<HostStatus> {
     let (working_sessions, open_sessions) = host.engine.n_sessions();
+    let team = Arc::clone(&host.settings.newest().team);
     let started_at = i64::try_from(host.started_at).unwrap_or_default();
     let started_at = Timestamp::from_millisecond(started_at).unwrap_or_default();
     Ok(Response::new(HostStatus {
@@ -90,6 +99,10 @@ pub async fn get_status(host: Arc<Host>, _: GetStatus) -> Reply<HostStatus> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: started_at.to_string(),
         address: host.presence.http.get().map(|it| it.address.clone()),
+        remote_address: host.presence.remote_address.get().cloned(),
+        house: host.reads().house.dir.display().to_string(),
+        agents: team.members().map(|member| member.id.clone()).collect(),
+        default_agent: team.default_agent().map(str::to_owned),
         working_sessions,
         open_sessions,
     }))

@@ -4,6 +4,7 @@
 //! script that is wrong leaves no conversation behind. The list of recently used scripts is written
 //! last: it tells of conversations that exist.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::session::CLIENT_ID;
@@ -11,12 +12,12 @@ use kith_home::priming::replay::{Draft, Speaker, replay};
 use kith_home::priming::script::Script;
 use kith_home::priming::store::PrimingStore;
 use kith_vocab::event::{Body, Event};
-use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
-use kith_vocab::ids::EventId;
+use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION, Priming, SessionHeader};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
 
 use super::Host;
 use crate::call::{Reply, Response};
-use crate::caller::Caller;
+use crate::caller::{Caller, WEB};
 use crate::calls::session::{CreateDialog, CreatedDialog};
 use crate::error::{CallError, ErrorCode};
 use crate::priming;
@@ -28,16 +29,34 @@ pub async fn create_dialog(
 ) -> Reply<CreatedDialog> {
     // Without a script nothing is primed, whatever was asked for besides.
     call.priming = call.priming.filter(|it| !it.script_refs.is_empty());
-    if host.journal.exists(call.session_id).await? {
-        return host.created_before(&call).await;
+    let session_id = call.session_id.unwrap_or_else(|| SessionId::from_uuid(host.clock.new_id()));
+    if call.cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_absolute()) {
+        return Err(CallError::invalid("`cwd` must be the whole path of a folder"));
+    }
+    let thread_id = call.thread_id.take().map_or_else(|| new_room(session_id), Ok)?;
+    if host.journal.exists(session_id).await? {
+        return host.created_before(session_id, &thread_id, call.priming).await;
     }
     let names = call.priming.as_ref().map_or(&[] as &[String], |it| &it.script_refs);
     let script_refs = priming::script_refs(names)?;
     let agent_id = host.settings.current()?.team.choose(call.agent_id.as_deref())?.id.clone();
     let scripts = priming::load_scripts(&host.house, &agent_id, &script_refs)?;
-    call.thread_id = host.reads.thread_in_use(&agent_id, call.thread_id).await?;
-    let audience = host.audience(&agent_id, &call.thread_id).await?;
-    let header = host.header_of(agent_id, audience, call);
+    let thread_id = host.reads.thread_in_use(&agent_id, thread_id).await?;
+    let audience = host.audience(&agent_id, &thread_id).await?;
+    let header = SessionHeader {
+        v: LOG_FORMAT_VERSION,
+        line_type: HeaderType::SessionHeader,
+        session_id,
+        agent_id,
+        device_id: host.desk.device_id().to_owned(),
+        created_at: host.clock.now(),
+        thread_id,
+        audience,
+        cwd: call.cwd.unwrap_or_else(|| host.house.dir.to_string_lossy().into_owned()),
+        cloned_from: None,
+        parent: None,
+        meta: HeaderMeta { title: None, priming: call.priming },
+    };
     let speaker = Speaker { author: caller.user, trust: caller.trust };
     let events = host.first_events(&header, &scripts, &speaker)?;
     let primed = events.iter().filter(|event| event.is_primed()).count();
@@ -53,36 +72,30 @@ pub async fn create_dialog(
     Ok(Response::new(created).with_notes(problems).with_notes(unrecorded))
 }
 
+/// A thread of the page in which nothing was said yet.
+fn new_room(session_id: SessionId) -> Result<ThreadId, CallError> {
+    let name = format!("{WEB}:room:{session_id}");
+    name.parse().map_err(|_| CallError::bug("a session's id names a room"))
+}
+
 impl Host {
     /// A request that is repeated because its host was lost must not make a second session.
-    async fn created_before(&self, call: &CreateDialog) -> Reply<CreatedDialog> {
+    async fn created_before(
+        &self,
+        session_id: SessionId,
+        thread_id: &ThreadId,
+        priming: Option<Priming>,
+    ) -> Reply<CreatedDialog> {
         let mut primed = 0;
         let each = &mut |event: Event| primed += usize::from(event.is_primed());
-        let header = self.reads.each(call.session_id, each).await?.header;
-        if header.thread_id != call.thread_id || header.meta.priming != call.priming {
-            let message = format!("another session `{}` already exists", call.session_id);
+        let header = self.reads.each(session_id, each).await?.header;
+        if header.thread_id != *thread_id || header.meta.priming != priming {
+            let message = format!("another session `{session_id}` already exists");
             return Err(CallError::request(ErrorCode::Conflict, message));
         }
         self.engine.place(&header).await?;
-        let (session_id, thread_id) = (call.session_id, header.thread_id);
+        let thread_id = header.thread_id;
         Ok(Response::new(CreatedDialog { session_id, thread_id, primed }))
-    }
-
-    fn header_of(&self, agent_id: String, audience: Audience, call: CreateDialog) -> SessionHeader {
-        SessionHeader {
-            v: LOG_FORMAT_VERSION,
-            line_type: HeaderType::SessionHeader,
-            session_id: call.session_id,
-            agent_id,
-            device_id: self.desk.device_id().to_owned(),
-            created_at: self.clock.now(),
-            thread_id: call.thread_id,
-            audience,
-            cwd: call.cwd,
-            cloned_from: None,
-            parent: None,
-            meta: HeaderMeta { title: None, priming: call.priming },
-        }
     }
 
     /// Snapshot and tool list, then what the scripts tell, each event the child of the one before.

@@ -10,6 +10,7 @@ use kith_engine::report::{MessageEnd, TurnReport};
 use kith_sessions::desk::{AcceptOutcome, RowOutcome, RowStatus, RowTarget};
 use kith_sessions::journal::NewBlob;
 use kith_vocab::blocking::blocking;
+use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{EventId, SessionId};
@@ -22,8 +23,8 @@ use crate::caller::Caller;
 use crate::calls::approval::PendingApprovalView;
 use crate::calls::feed::TurnItem;
 use crate::calls::message::{
-    CancelTurn, CancelledTurn, MessageAnswer, MessageOutcome, MessageReply, MessageTarget,
-    ModelName, RetryTurn, SendMessage, TurnEnd,
+    Acknowledgement, CancelTurn, CancelledTurn, MessageAnswer, MessageOutcome, MessageReply,
+    MessageTarget, ModelName, RetryTurn, SendMessage, TurnEnd,
 };
 use crate::error::{CallError, ErrorCode, damage_in_words};
 use crate::notes::HostNote;
@@ -33,33 +34,27 @@ use crate::words::short;
 pub async fn send_message(
     host: Arc<Host>,
     caller: Caller,
-    mut message: SendMessage,
+    message: SendMessage,
     follower: Follower<TurnItem>,
 ) -> Reply<MessageReply> {
-    // Before the message is accepted: without settings or a model it could only be kept waiting.
-    let settings = host.settings.current()?;
-    let chosen = host.models.choose(message.model.as_deref(), &settings)?;
-    if chosen.name != message.expects {
-        return Err(other_model(&chosen.name, &message.expects));
+    let ack = message.ack;
+    let AcceptedMessage { row, notes, .. } = host.accept_message(&caller, message).await?;
+    match ack {
+        Acknowledgement::Completed => host.answer_for(&caller, row, notes, follower).await,
+        Acknowledgement::Accepted => {
+            let language = host.language_for(&caller);
+            let notes = notes.iter().map(|note| note.in_language(&language)).collect();
+            Ok(Response { data: accepted_reply(&row), notes })
+        }
     }
-    let files = attachments_of(&message, chosen.refs.first().map(|it| it.wire))?;
-    let mut notes = host.take_start_notes();
-    notes.extend(chosen.passed_over);
-    let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
-    let mut event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
-    let (media, blobs) = files.into_iter().map(|it| (it.media, NewBlob::Bytes(it.bytes))).unzip();
-    let IngressContent::Text { attachments, .. } = &mut event.content;
-    *attachments = media;
-    blocking(|| host.store.create_folders());
-    host.require_lock()?;
-    let accepted = host.engine.accept_with(&event, target, blobs).await?;
-    let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
-    let row = host.follow_accepted(&caller, accepted, &mut notes).await;
-    // It is accepted, so it is answered whether or not it can be followed.
-    if row.as_ref().map_or(is_open, |row| !row.is_closed()) {
-        host.engine.wake(session_id);
-    }
-    host.answer_for(&caller, row?, notes, follower).await
+}
+
+/// A message that is on the desk.
+pub(super) struct AcceptedMessage {
+    /// Whether it was not accepted before.
+    pub(super) is_first: bool,
+    pub(super) row: RowFollower,
+    pub(super) notes: Vec<HostNote>,
 }
 
 pub async fn cancel_turn(
@@ -125,6 +120,40 @@ fn reply_of(
 }
 
 impl Host {
+    /// Accepts a message once and starts its session. When this returns `Ok`, it will be answered.
+    pub(super) async fn accept_message(
+        &self,
+        caller: &Caller,
+        mut message: SendMessage,
+    ) -> Result<AcceptedMessage, CallError> {
+        // Before the message is accepted: without settings or a model it could only be kept waiting.
+        let settings = self.settings.current()?;
+        let chosen = self.models.choose(message.model.as_deref(), &settings)?;
+        if chosen.name != message.expects {
+            return Err(other_model(&chosen.name, &message.expects));
+        }
+        let files = attachments_of(&message, chosen.refs.first().map(|it| it.wire))?;
+        let mut notes = self.take_start_notes();
+        notes.extend(chosen.passed_over);
+        let (agent_id, target, audience) = self.target(&settings, &mut message, &mut notes).await?;
+        let mut event = self.ingress(caller, message, agent_id, audience, chosen.refs);
+        let (media, blobs) =
+            files.into_iter().map(|it| (it.media, NewBlob::Bytes(it.bytes))).unzip();
+        let IngressContent::Text { attachments, .. } = &mut event.content;
+        *attachments = media;
+        blocking(|| self.store.create_folders());
+        self.require_lock()?;
+        let accepted = self.engine.accept_with(&event, target, blobs).await?;
+        let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
+        let is_first = accepted.first;
+        let row = self.follow_accepted(caller, accepted, &mut notes).await;
+        // It is accepted, so it is answered whether or not it can be followed.
+        if row.as_ref().map_or(is_open, |row| !row.is_closed()) {
+            self.engine.wake(session_id);
+        }
+        Ok(AcceptedMessage { is_first, row: row?, notes })
+    }
+
     /// Follows a message that was accepted now or before. One whose turn failed is taken up again
     /// when it is sent again.
     async fn follow_accepted(
@@ -412,6 +441,22 @@ fn outcome_of(
             MessageOutcome::Failed(HostNote::NoAnswer.in_language(language))
         }
     }
+}
+
+/// The answer to a client that waits no longer than until its message is on the desk.
+fn accepted_reply(row: &RowFollower) -> MessageReply {
+    let report = row.report();
+    let answer = MessageAnswer {
+        leaf: None,
+        text: String::new(),
+        usage: Usage::default(),
+        stop_reason: None,
+        end: TurnEnd::Accepted,
+        bound: None,
+        pending_approvals: Vec::new(),
+        ..answer_of(report)
+    };
+    MessageReply { answer, outcome: MessageOutcome::Accepted }
 }
 
 fn answer_of(report: TurnReport) -> MessageAnswer {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kith_engine::engine::EngineLimits;
 use kith_sessions::catalog::{Catalog, SqliteCatalog};
-use kith_sessions::desk::{Desk, SqliteDesk, TaintRecords, TrustRecords};
+use kith_sessions::desk::{CommandTime, Desk, SqliteDesk, TaintRecords, TrustRecords};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::lock::{HouseLock, LockError};
@@ -54,9 +54,16 @@ impl HostParts {
         let index = house.kith_dir().join("index.db");
         let repositories = desk.repositories().await?;
         let known = desk.tainted_contents().await?;
+        let times = desk.command_times().await?;
+        // Its host died, and everything it had started with it.
+        for time in times.iter().filter(|it| it.ended.is_none()) {
+            let ended = Some(clock.now().max(time.began));
+            desk.note_command(CommandTime { ended, ..time.clone() }).await?;
+        }
         let is_new_desk = desk.device_id() == new_device_id;
         let desk: Arc<dyn Desk> = Arc::new(desk);
-        let tainted = Arc::new(TaintedFiles::new(Arc::clone(&desk), Arc::clone(&clock), known));
+        let tainted =
+            Arc::new(TaintedFiles::new(Arc::clone(&desk), Arc::clone(&clock), known, times));
         let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories, tainted);
         Ok(HostParts {
             models: Arc::new(ModelRegistry::new(Arc::clone(&settings))),

@@ -38,9 +38,9 @@ async fn a_desk_that_is_made_beside_existing_sessions_knows_what_they_hold() {
     let thread_id: ThreadId = "web:room:a".parse().unwrap();
     let wanted = CreateDialog {
         agent_id: None,
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
-        thread_id: thread_id.clone(),
-        cwd: "/".to_owned(),
+        session_id: Some(SessionId::from_uuid(SystemClock.new_id())),
+        thread_id: Some(thread_id.clone()),
+        cwd: Some("/".to_owned()),
         priming: None,
     };
     let made = create_dialog(Arc::clone(&first), Caller::owner(CLI), wanted).await.unwrap();

@@ -1,5 +1,6 @@
 //! Records which repositories other than the house's own the owner trusts.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,8 +20,13 @@ pub async fn trust_repository(
 ) -> Reply<TrustedFolder> {
     caller.require_owner()?;
     let path = call.path;
-    let mark = folder_fingerprint(Path::new(&path))
-        .map_err(|source| CallError::filesystem(format!("cannot open `{path}`: {source}")))?;
+    let mark = folder_fingerprint(Path::new(&path)).map_err(|source| {
+        let message = format!("cannot open `{path}`: {source}");
+        match source.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidInput => CallError::invalid(message),
+            _ => CallError::filesystem(message),
+        }
+    })?;
     let trusted_at = host.clock.now();
     host.desk.trust(Repository { path: path.clone(), mark, trusted_at }).await?;
     host.setup.set_repositories(host.desk.repositories().await?);

@@ -3,25 +3,31 @@
 //! A program shows the token of the house, which only the owner can read. The page gets a cookie for a
 //! login code that is good once and for a minute; the code stands behind the `#` of the address, which
 //! browsers send to nobody. A cookie is a date with a signature made with the token, so it outlives
-//! the host, and a new token (its file deleted, the host started again) ends all of them.
+//! the host, and a new token (its file deleted, the host started again) ends all of them. Logging out
+//! ends one at once, with its streams, and for every later host.
 //!
 //! Browsers send a cookie to every port of a machine, so whatever else the owner opens there gets it. The
 //! page therefore also shows a key that its browser keeps for this port alone.
 
-use std::collections::VecDeque;
+mod logouts;
+
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, SEC_WEBSOCKET_PROTOCOL};
-use kith_sessions::access_token::read_or_create_token;
+use kith_sessions::access_token::{read_logouts, read_or_create_token, write_logouts};
 use kith_vocab::clock::Clock;
 use kith_vocab::digest::hex;
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use super::reply::HttpProblem;
 use crate::house::House;
+use logouts::Logouts;
 
 /// How long a login code is good.
 const CODE_MS_MAX: u64 = 60_000;
@@ -45,6 +51,17 @@ pub struct HttpAccess {
     codes: Mutex<VecDeque<LoginCode>>,
     /// When the last failures were, by the monotonic clock.
     failures: Mutex<VecDeque<u64>>,
+    logins: Mutex<Logins>,
+    /// Where ended logins are kept.
+    kith_dir: Option<PathBuf>,
+}
+
+#[derive(Default)]
+struct Logins {
+    ended: Logouts,
+    /// Told when a login ends, for its streams.
+    streams: HashMap<u64, CancellationToken>,
+    newest: u64,
 }
 
 /// What a browser gets when it has logged in.
@@ -63,14 +80,17 @@ impl HttpAccess {
     /// With the token of the house, which is made if there is none.
     pub fn of_house(house: &House, clock: Arc<dyn Clock>) -> io::Result<HttpAccess> {
         let token = read_or_create_token(&house.kith_dir(), random_hex)?;
-        Ok(HttpAccess::new(token, clock))
+        let ended = Logouts::parse(&read_logouts(&house.kith_dir())?);
+        let access = HttpAccess::new(token, clock);
+        let logins = Mutex::new(Logins { ended, ..Logins::default() });
+        Ok(HttpAccess { logins, kith_dir: Some(house.kith_dir()), ..access })
     }
 
     fn new(token: String, clock: Arc<dyn Clock>) -> HttpAccess {
         let name = hex(&Sha256::digest(format!("cookie {token}")));
         let cookie_name = format!("kith_{}", &name[..12]);
-        let (codes, failures) = (Mutex::default(), Mutex::default());
-        HttpAccess { token, cookie_name, clock, codes, failures }
+        let (codes, failures, logins) = (Mutex::default(), Mutex::default(), Mutex::default());
+        HttpAccess { token, cookie_name, clock, codes, failures, logins, kith_dir: None }
     }
 
     /// A code by which a browser can log in once, within a minute.
@@ -91,7 +111,7 @@ impl HttpAccess {
         let now = self.clock.monotonic();
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|it| it.expires_at > now);
-        let found = codes.iter().position(|it| is_same(&it.code, code));
+        let found = codes.iter().position(|it| is_same_secret(&it.code, code));
         let taken = found.and_then(|index| codes.remove(index));
         drop(codes);
         if taken.is_none() {
@@ -101,15 +121,40 @@ impl HttpAccess {
                 "`kith up --open` opens the page with a new one",
             ));
         }
-        let expires_at = self.clock.now().saturating_add(COOKIE_MS_MAX);
+        let expires_at = self.new_login();
         let value = format!("{expires_at}.{}", self.signature("cookie", expires_at));
         let set_cookie = self.set_cookie(&value, COOKIE_MS_MAX / 1000);
         Ok(PageLogin { set_cookie, page_key: self.signature("key", expires_at) })
     }
 
-    /// The `Set-Cookie` that takes the cookie away.
-    pub(super) fn log_out(&self) -> String {
-        self.set_cookie("", 0)
+    /// A name for a login: the time at which it expires, which no other has.
+    fn new_login(&self) -> u64 {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        let expires_at = self.clock.now().saturating_add(COOKIE_MS_MAX).max(logins.newest + 1);
+        logins.newest = expires_at;
+        expires_at
+    }
+
+    /// Ends the login of a request, and returns the `Set-Cookie` that takes its cookie away.
+    pub(super) fn log_out(&self, headers: &HeaderMap) -> io::Result<String> {
+        if let Some(login) = self.login_of(headers) {
+            let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+            logins.ended.end(login, self.clock.now());
+            if let Some(streams) = logins.streams.remove(&login) {
+                streams.cancel();
+            }
+            if let Some(kith_dir) = &self.kith_dir {
+                write_logouts(kith_dir, &logins.ended.text())?;
+            }
+        }
+        Ok(self.set_cookie("", 0))
+    }
+
+    /// Cancelled when the login of this request ends; never for a program with the token.
+    pub(super) fn until_logout(&self, headers: &HeaderMap) -> CancellationToken {
+        let Some(login) = self.login_of(headers) else { return CancellationToken::new() };
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.streams.entry(login).or_default().clone()
     }
 
     fn set_cookie(&self, value: &str, seconds: u64) -> String {
@@ -119,7 +164,7 @@ impl HttpAccess {
 
     /// Refuses a request without a token or cookie of the owner's.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), HttpProblem> {
-        if self.has_cookie(headers) {
+        if self.login_of(headers).is_some() {
             return Ok(());
         }
         let Some(shown) = bearer(headers) else {
@@ -131,7 +176,7 @@ impl HttpAccess {
         };
         // Looked at first: wrong tokens of others must not keep the owner's programs out, and 256 bits
         // are not guessed.
-        if is_same(&self.token, shown) {
+        if is_same_secret(&self.token, shown) {
             return Ok(());
         }
         self.refuse_guessing()?;
@@ -140,20 +185,24 @@ impl HttpAccess {
         Err(HttpProblem::unauthorized("this is not the token of this house", hint))
     }
 
-    fn has_cookie(&self, headers: &HeaderMap) -> bool {
+    /// The login by which the page sends a request.
+    fn login_of(&self, headers: &HeaderMap) -> Option<u64> {
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|it| it.split_once('='));
         let mut values = pairs.filter(|(name, _)| name.trim() == self.cookie_name);
-        values.any(|(_, value)| self.is_cookie(value.trim(), headers))
+        let login = values.find_map(|(_, value)| self.login_in(value.trim(), headers))?;
+        let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        (!logins.ended.has(login)).then_some(login)
     }
 
-    fn is_cookie(&self, value: &str, headers: &HeaderMap) -> bool {
-        let Some((expires_at, signature)) = value.split_once('.') else { return false };
-        let Ok(at) = expires_at.parse::<u64>() else { return false };
+    fn login_in(&self, value: &str, headers: &HeaderMap) -> Option<u64> {
+        let (expires_at, signature) = value.split_once('.')?;
+        let at = expires_at.parse::<u64>().ok()?;
         // One form for each date, so that a signature is of one text.
         let is_plain = at.to_string() == expires_at;
-        let is_ours = is_plain && is_same(&self.signature("cookie", at), signature);
-        is_ours && at > self.clock.now() && self.has_page_key(headers, at)
+        let is_ours = is_plain && is_same_secret(&self.signature("cookie", at), signature);
+        let is_good = is_ours && at > self.clock.now() && self.has_page_key(headers, at);
+        is_good.then_some(at)
     }
 
     fn has_page_key(&self, headers: &HeaderMap, expires_at: u64) -> bool {
@@ -161,7 +210,8 @@ impl HttpAccess {
         let protocols = text(&SEC_WEBSOCKET_PROTOCOL).unwrap_or_default().split(',');
         let mut shown = protocols.filter_map(|it| it.trim().strip_prefix(PAGE_KEY_PROTOCOL));
         let key = self.signature("key", expires_at);
-        text(&PAGE_KEY).is_some_and(|it| is_same(&key, it)) || shown.any(|it| is_same(&key, it))
+        text(&PAGE_KEY).is_some_and(|it| is_same_secret(&key, it))
+            || shown.any(|it| is_same_secret(&key, it))
     }
 
     fn signature(&self, of: &str, expires_at: u64) -> String {
@@ -203,7 +253,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Compares in a time that depends on nothing but the length of what was shown.
-fn is_same(expected: &str, shown: &str) -> bool {
+fn is_same_secret(expected: &str, shown: &str) -> bool {
     // Hashes have one length, and whoever measures the comparison learns of hashes only.
     let (expected, shown) = (Sha256::digest(expected), Sha256::digest(shown));
     expected.iter().zip(shown.iter()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0

@@ -8,6 +8,7 @@ use http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName, HeaderValue, SET_COOKIE}
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body as _, Incoming};
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ use crate::routes;
 use crate::serve::transport::Arrival;
 
 /// How long a client may take to send a body.
-const BODY_MS_MAX: u64 = 60_000;
+pub(super) const BODY_MS_MAX: u64 = 60_000;
 /// The same for a login, which anybody may send.
 const LOGIN_MS_MAX: u64 = 5_000;
 /// Bytes of a login.
@@ -61,8 +62,16 @@ pub(super) async fn login(
     Ok(with_cookie(&set_cookie, &serde_json::json!({ "ok": true, "pageKey": page_key })))
 }
 
-pub(super) fn logout(state: &HttpState) -> Response<ReplyBody> {
-    with_cookie(&state.access.log_out(), &serde_json::json!({ "ok": true }))
+/// Ends the login of the page that asks.
+pub(super) fn logout(
+    headers: &HeaderMap,
+    state: &HttpState,
+) -> Result<Response<ReplyBody>, HttpProblem> {
+    let cookie = blocking(|| state.access.log_out(headers)).map_err(|error| {
+        CallError::filesystem(format!("the logout could not be written down: {error}"))
+            .hint("free some disk space, and log out again")
+    })?;
+    Ok(with_cookie(&cookie, &serde_json::json!({ "ok": true })))
 }
 
 fn with_cookie(cookie: &str, answer: &serde_json::Value) -> Response<ReplyBody> {
@@ -85,6 +94,7 @@ pub(super) async fn call(
     }
     let caller = caller_of(request.headers())?;
     let is_stream = accepts_events(request.headers());
+    let until = state.access.until_logout(request.headers());
     if !is_stream && [Subscribe::NAME, FollowHouse::NAME].contains(&name) {
         let message = "this call has no end: ask for it with `Accept: text/event-stream`";
         return Err(HttpProblem::bad_request(message));
@@ -92,7 +102,7 @@ pub(super) async fn call(
     let body = read_body(request, REQUEST_BYTES_MAX, BODY_MS_MAX).await?;
     let body = json_of(name, &body)?;
     if is_stream {
-        return Ok(event_stream::answer(name, body, caller, state));
+        return Ok(event_stream::answer(name, body, caller, state, until));
     }
     answer_once(name.to_owned(), body, caller, state).await
 }
@@ -134,7 +144,7 @@ fn json_of(name: &str, body: &Bytes) -> Result<Json, HttpProblem> {
     })
 }
 
-async fn read_body(
+pub(super) async fn read_body(
     request: Request<Incoming>,
     bytes_max: usize,
     ms_max: u64,
@@ -160,7 +170,7 @@ fn too_long(bytes_max: usize) -> HttpProblem {
 }
 
 /// The owner, by the client that the headers name.
-fn caller_of(headers: &HeaderMap) -> Result<Caller, HttpProblem> {
+pub(super) fn caller_of(headers: &HeaderMap) -> Result<Caller, HttpProblem> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let hello = ClientHello {
         protocol: PROTOCOL,

@@ -13,6 +13,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Frame;
 use kith_vocab::json::Json;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::HttpState;
 use super::reply::{self, ReplyBody};
@@ -32,11 +33,18 @@ pub(super) fn answer(
     body: Json,
     caller: Caller,
     state: &HttpState,
+    until: CancellationToken,
 ) -> Response<ReplyBody> {
     let (sender, receiver) = mpsc::channel(EVENTS_WAITING_MAX);
     let request = RequestFrame { name: name.to_owned(), request_id: REQUEST_ID.to_owned(), body };
     let server = Arc::clone(&state.server);
-    state.server.connections.spawn(attend_request(request, EventSink(sender), server, caller));
+    state.server.connections.spawn(async move {
+        tokio::select! {
+            biased;
+            () = until.cancelled() => (),
+            () = attend_request(request, EventSink(sender), server, caller) => (),
+        }
+    });
     let kind = HeaderValue::from_static("text/event-stream");
     let mut response = reply::response(StatusCode::OK, kind, EventBody(receiver).boxed_unsync());
     // Tells proxies not to buffer the response: events must arrive as they happen.

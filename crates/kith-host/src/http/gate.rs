@@ -8,37 +8,51 @@
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, Request};
 
+use super::HEAD_BYTES_MAX;
 use super::reply::HttpProblem;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names by which this server may be asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Hosts {
-    names: Vec<String>,
-    scheme: &'static str,
+pub(super) enum Hosts {
+    /// These, to the letter.
+    Loopback(Vec<String>),
+    /// Any: a browser compares the name with the certificate, and a name of a stranger is not in it. Which
+    /// names lead here, only the owner's network knows.
+    Tls,
 }
 
 impl Hosts {
     pub(super) fn of_loopback(port: u16) -> Hosts {
         let names = ["127.0.0.1", "localhost", "[::1]"];
-        let names = names.iter().map(|name| format!("{name}:{port}")).collect();
-        Hosts { names, scheme: "http" }
+        Hosts::Loopback(names.iter().map(|name| format!("{name}:{port}")).collect())
     }
 
     fn has(&self, host: &str) -> bool {
-        self.names.iter().any(|name| name.eq_ignore_ascii_case(host))
+        match self {
+            Hosts::Loopback(names) => names.iter().any(|name| name.eq_ignore_ascii_case(host)),
+            Hosts::Tls => !host.is_empty(),
+        }
     }
 
-    fn is_origin(&self, origin: &str) -> bool {
-        let host = origin.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix("://"));
-        host.is_some_and(|host| self.has(host))
+    /// Whether a page of this origin is ours, in a request for this host.
+    fn is_origin(&self, origin: &str, asked: &str) -> bool {
+        match self {
+            Hosts::Loopback(_) => origin.strip_prefix("http://").is_some_and(|it| self.has(it)),
+            Hosts::Tls => {
+                origin.strip_prefix("https://").is_some_and(|it| it.eq_ignore_ascii_case(asked))
+            }
+        }
     }
 }
 
 /// Refuses what did not come from our own page, from a program, or from the owner's address bar.
 pub(super) fn check<B>(request: &Request<B>, hosts: &Hosts) -> Result<(), HttpProblem> {
     let headers = request.headers();
+    if head_bytes(request) > HEAD_BYTES_MAX {
+        return Err(HttpProblem::head_too_large(HEAD_BYTES_MAX));
+    }
     let host = only(headers, &HOST)?.ok_or_else(|| HttpProblem::forbidden("no `Host` header"))?;
     if !hosts.has(host) {
         return Err(HttpProblem::forbidden("this server does not answer to that `Host`"));
@@ -48,7 +62,7 @@ pub(super) fn check<B>(request: &Request<B>, hosts: &Hosts) -> Result<(), HttpPr
         return Err(HttpProblem::bad_request("the request target must be a path"));
     }
     if let Some(origin) = only(headers, &ORIGIN)?
-        && !hosts.is_origin(origin)
+        && !hosts.is_origin(origin, host)
     {
         return Err(HttpProblem::forbidden("requests from other pages are refused"));
     }
@@ -63,6 +77,13 @@ pub(super) fn check<B>(request: &Request<B>, hosts: &Hosts) -> Result<(), HttpPr
         require_json(headers)?;
     }
     Ok(())
+}
+
+/// The size of a head, without the punctuation. The library only bounds how much it reads at once.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
+    let headers = request.headers().iter();
+    target + headers.map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
 /// Only a script of our own page can send this type from a browser: to others the browser first asks

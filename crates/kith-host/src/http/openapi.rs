@@ -1,5 +1,7 @@
 //! The description of every call for programs: OpenAPI 3.1, made from the calls' own types.
 
+mod other_paths;
+
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
@@ -9,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::error::CallError;
 use crate::router::CallSchema;
 use crate::routes;
+use other_paths::other_paths;
 
 /// The whole document.
 pub fn document() -> &'static Value {
@@ -24,15 +27,18 @@ fn make() -> Value {
     calls.extend(routes::writes().schemas(&mut generator));
     let error = CallError::json_schema(&mut generator);
     calls.sort_by_key(|call| call.name);
-    let paths: Map<String, Value> =
+    let mut paths: Map<String, Value> =
         calls.iter().map(|call| (format!("/api/{}", call.name), path_of(call, &error))).collect();
+    let others = other_paths(&mut generator, &error);
+    paths.extend(others.into_iter().map(|(path, item)| (path.to_owned(), item)));
     let schemas = generator.take_definitions(true);
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "kith",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The calls of a running house. Every one is a POST with a JSON body.",
+            "description": "The calls of a running house, each a POST with a JSON body, and chats as \
+                            streams of the AI SDK.",
         },
         "paths": paths,
         "components": {
@@ -59,20 +65,13 @@ fn path_of(call: &CallSchema, error: &Schema) -> Value {
     if call.item.is_some() {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
-    let refused = json!({
-        "description": "The call failed.",
-        "content": { "application/json": { "schema": {
-            "type": "object",
-            "properties": { "ok": { "const": false }, "error": error },
-            "required": ["ok", "error"],
-        } } },
-    });
+    let refused = refused(error);
     let description = call.body.get("description").cloned().unwrap_or_default();
     json!({ "post": {
         "operationId": call.name,
         "description": description,
         "requestBody": {
-            "required": true,
+            "required": call.body.get("required").is_some(),
             "content": { "application/json": { "schema": call.body } },
         },
         "responses": {
@@ -80,4 +79,16 @@ fn path_of(call: &CallSchema, error: &Schema) -> Value {
             "default": refused,
         },
     } })
+}
+
+/// What every address answers when it refuses.
+fn refused(error: &Schema) -> Value {
+    json!({
+        "description": "The request was refused, or failed.",
+        "content": { "application/json": { "schema": {
+            "type": "object",
+            "properties": { "ok": { "const": false }, "error": error },
+            "required": ["ok", "error"],
+        } } },
+    })
 }

@@ -38,11 +38,19 @@ pub(super) fn response(
     response
 }
 
+/// A response that says that there is nothing.
+pub(super) fn no_content() -> Response<ReplyBody> {
+    let mut response = Response::new(whole(""));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 pub(super) fn json(value: &impl Serialize) -> Response<ReplyBody> {
     json_with(StatusCode::OK, value)
 }
 
-fn json_with(status: StatusCode, value: &impl Serialize) -> Response<ReplyBody> {
+pub(super) fn json_with(status: StatusCode, value: &impl Serialize) -> Response<ReplyBody> {
     // Our own types are JSON; an answer without a body would still be understood by its status.
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     response(status, JSON, whole(bytes))
@@ -93,6 +101,12 @@ impl HttpProblem {
         HttpProblem::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::InvalidRequest, message)
     }
 
+    pub(super) fn head_too_large(bytes_max: usize) -> HttpProblem {
+        let message = format!("the head of the request is longer than {bytes_max} bytes");
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        HttpProblem::new(status, ErrorCode::InvalidRequest, &message)
+    }
+
     pub(super) fn timed_out(message: &str) -> HttpProblem {
         HttpProblem::new(StatusCode::REQUEST_TIMEOUT, ErrorCode::InvalidRequest, message)
     }
@@ -109,7 +123,7 @@ impl HttpProblem {
     pub(super) fn method_not_allowed(path: &str) -> HttpProblem {
         let message = format!("`{}` does not take this method", path.escape_debug());
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        let allow = Some(if path == "/api/socket" { "GET" } else { "POST" });
+        let allow = Some(if super::is_only_read(path) { "GET" } else { "POST" });
         HttpProblem { allow, ..HttpProblem::new(status, ErrorCode::InvalidRequest, &message) }
     }
 
@@ -148,7 +162,9 @@ impl From<CallError> for HttpProblem {
 /// The status that says the same as the error's code.
 fn status_of(error: &CallError) -> StatusCode {
     match (error.code, error.blame) {
-        (ErrorCode::SessionNotFound | ErrorCode::HomeNotFound, _) => StatusCode::NOT_FOUND,
+        (ErrorCode::SessionNotFound | ErrorCode::ProjectNotFound | ErrorCode::HomeNotFound, _) => {
+            StatusCode::NOT_FOUND
+        }
         (ErrorCode::Conflict | ErrorCode::AlreadyExists, _) => StatusCode::CONFLICT,
         (ErrorCode::RuntimeBusy, _) => StatusCode::SERVICE_UNAVAILABLE,
         (ErrorCode::AuthFailed | ErrorCode::Untrusted, _) => StatusCode::FORBIDDEN,

@@ -1,5 +1,8 @@
 //! Whole exchanges over a socket of this machine.
 
+mod clients;
+mod hostile;
+
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -18,8 +21,8 @@ use crate::tests;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A house that is served.
-struct Served {
-    _dir: TempDir,
+pub(super) struct Served {
+    pub(super) dir: TempDir,
     server: Server,
     access: Arc<HttpAccess>,
     address: SocketAddr,
@@ -27,7 +30,7 @@ struct Served {
 }
 
 impl Served {
-    async fn new() -> Served {
+    pub(super) async fn new() -> Served {
         let dir = tempfile::tempdir().unwrap();
         let host = tests::host(dir.path()).await;
         let house = House {
@@ -40,11 +43,11 @@ impl Served {
         let listener = listen(0).await.unwrap();
         let address = serve(listener, Arc::clone(server.state()), Arc::clone(&access)).unwrap();
         let token = std::fs::read_to_string(house.kith_dir().join("http-token")).unwrap();
-        Served { _dir: dir, server, access, address, token: token.trim().to_owned() }
+        Served { dir, server, access, address, token: token.trim().to_owned() }
     }
 
     /// Sends the lines as they are, and reads until the server closes.
-    async fn raw(&self, request: &str) -> String {
+    pub(super) async fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = request.replace("HOST", &self.address.to_string());
         let request = request.replace("TOKEN", &self.token);
@@ -55,7 +58,7 @@ impl Served {
         text
     }
 
-    async fn call(&self, name: &str, body: &Value) -> (u16, Value) {
+    pub(super) async fn call(&self, name: &str, body: &Value) -> (u16, Value) {
         let body = body.to_string();
         let length = body.len();
         let text = self
@@ -70,7 +73,7 @@ impl Served {
     }
 }
 
-fn status_of(response: &str) -> u16 {
+pub(super) fn status_of(response: &str) -> u16 {
     response.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
@@ -107,40 +110,6 @@ async fn what_cannot_be_done_is_a_status_a_code_and_a_sentence() {
         let (given, answer) = served.call(name, &body).await;
         assert_eq!((given, &answer["error"]["code"]), (status, &json!(code)), "{name} {answer}");
         assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn requests_that_are_not_the_owners_are_refused_before_they_are_read() {
-    let served = Served::new().await;
-    for (request, status) in [
-        ("GET /api/socket HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n", 401),
-        ("POST /api/list_threads HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n", 401),
-        ("GET /api/openapi.json HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n", 401),
-        (
-            "POST /api/list_threads HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer TOKEN\r\n\
-             Connection: close\r\n\r\n",
-            403,
-        ),
-        (
-            "POST /api/list_threads HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\
-             Origin: http://evil.example\r\nConnection: close\r\n\r\n",
-            403,
-        ),
-        (
-            "POST /api/list_threads?token=TOKEN HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n",
-            401,
-        ),
-        (
-            "DELETE /api/list_threads HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\
-          Connection: close\r\n\r\n",
-            405,
-        ),
-        ("GET /../.kith/http-token HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n", 404),
-    ] {
-        let text = served.raw(request).await;
-        assert_eq!(status_of(&text), status, "{request}\n{text}");
-        assert!(!text.contains(&served.token));
     }
 }
 
@@ -268,4 +237,102 @@ fn strangers_get_a_part_of_the_descriptors_only() {
     assert_eq!(connections_max(Some(1_024)), 341);
     assert_eq!(connections_max(Some(20)), CONNECTIONS_MIN);
     assert_eq!(connections_max(None), CONNECTIONS_MAX);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_are_listed_and_saved_under_the_words_of_their_design() {
+    let served = Served::new().await;
+    let get = |query: &str| {
+        format!(
+            "GET /api/priming/scripts{query} HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\
+             Connection: close\r\n\r\n"
+        )
+    };
+    let listed = async |query: &str| -> Value {
+        let text = served.raw(&get(query)).await;
+        assert_eq!(status_of(&text), 200, "{text}");
+        let body: Value = serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["scripts"].clone()
+    };
+    let save = json!({ "slug": "probe/first" });
+    assert_eq!(served.call("priming/save-current-course", &save).await.0, 404);
+    served.call("send_message", &message("m1")).await;
+    let (status, saved) = served.call("priming/save-current-course", &save).await;
+    assert_eq!(status, 200, "{saved}");
+    let script_ref = saved["scriptRef"].as_str().unwrap().to_owned();
+    assert!(script_ref.starts_with("individual/") && script_ref.ends_with("/probe/first"));
+    // Found by what is typed at once; recent only when a conversation began with it.
+    assert_eq!(listed("?q=probe").await[0]["scriptRef"], json!(script_ref));
+    assert_eq!(listed("").await, json!([]));
+    let path = served.dir.path().join(saved["path"].as_str().unwrap());
+    let before = std::fs::read(&path).unwrap();
+    let (status, refused) = served.call("priming/save-current-course", &save).await;
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("ALREADY_EXISTS")));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let over = json!({ "slug": "probe/first", "overwrite": true });
+    assert_eq!(served.call("priming/save-current-course", &over).await.0, 200);
+
+    let priming = json!({ "scriptRefs": [script_ref], "showInUi": false });
+    let (status, made) = served.call("create_dialog", &json!({ "priming": priming })).await;
+    assert_eq!(status, 200, "{made}");
+    assert!(made["data"]["threadId"].as_str().unwrap().starts_with("web:room:"));
+    assert_eq!(listed("").await[0]["scriptRef"], json!(script_ref));
+    assert_eq!(listed("?agentId=&q=nothing-like-it").await, json!([]));
+    let wrong = json!({ "priming": { "scriptRefs": ["team_shared/none"], "showInUi": true } });
+    assert_eq!(served.call("create_dialog", &wrong).await.0, 400);
+    assert_eq!(status_of(&served.raw(&get("?query=x")).await), 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_of_the_socket_is_reachable_and_described() {
+    let served = Served::new().await;
+    let mut generator = schemars::SchemaGenerator::default();
+    let mut calls = crate::routes::reads().schemas(&mut generator);
+    calls.extend(crate::routes::writes().schemas(&mut generator));
+    assert!(calls.len() > 50, "{}", calls.len());
+    let paths = openapi::document()["paths"].as_object().unwrap();
+    for call in calls {
+        // Read by the type of the call itself, which knows no such key.
+        let (status, answer) = served.call(call.name, &json!({ "noSuchKey": 1 })).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        let is_endless = message.contains("text/event-stream");
+        assert_eq!(status, 400, "{} {answer}", call.name);
+        assert!(message.contains("noSuchKey") || is_endless, "{} {answer}", call.name);
+        assert!(paths.contains_key(&format!("/api/{}", call.name)), "{}", call.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_can_be_acknowledged_when_it_is_accepted_queued_and_bound_to_a_place() {
+    let served = Served::new().await;
+    let mut accepted = message("m1");
+    accepted["ack"] = json!("accepted");
+    let (status, answer) = served.call("send_message", &accepted).await;
+    assert_eq!((status, &answer["data"]["answer"]["end"]), (200, &json!("accepted")), "{answer}");
+    assert_eq!(answer["data"]["outcome"], "accepted");
+    let session = answer["data"]["answer"]["sessionId"].clone();
+    // The same message, waited for.
+    let (_, done) = served.call("send_message", &message("m1")).await;
+    assert_eq!(
+        (&done["data"]["answer"]["end"], &done["data"]["answer"]["sessionId"]),
+        (&json!("done"), &session)
+    );
+
+    let leaf = done["data"]["answer"]["leaf"].clone();
+    let said = |id: &str, leaf: &Value, behavior: &str| {
+        let mut said = message(id);
+        said["expectedLeaf"] = leaf.clone();
+        said["runningBehavior"] = json!(behavior);
+        said
+    };
+    for (id, behavior) in [("m2", "follow_up"), ("m3", "steer")] {
+        let (status, answer) =
+            served.call("send_message", &said(id, &json!("start"), behavior)).await;
+        assert_eq!((status, &answer["error"]["code"]), (409, &json!("conflict")), "{answer}");
+    }
+    let (status, answer) = served.call("send_message", &said("m4", &leaf, "steer")).await;
+    assert_eq!((status, &answer["data"]["answer"]["end"]), (200, &json!("done")), "{answer}");
+    let mut wrong = message("m5");
+    wrong["ack"] = json!("never");
+    assert_eq!(served.call("send_message", &wrong).await.0, 400);
 }

@@ -11,17 +11,16 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::HttpState;
 use super::reply::{self, HttpProblem, ReplyBody};
+use super::{HttpState, Visit};
 use crate::protocol::{PROTOCOL, REQUEST_BYTES_MAX};
 use crate::serve::attend_client;
 use crate::serve::transport::{Arrival, FrameSink, FrameSource};
@@ -29,13 +28,18 @@ use crate::serve::transport::{Arrival, FrameSink, FrameSource};
 /// The protocol that is spoken.
 const PROTOCOL_NAME: &str = "kith";
 
-type HostWebSocket = WebSocketStream<TokioIo<Upgraded>>;
+/// How long messages may be.
+pub(crate) fn limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(REQUEST_BYTES_MAX))
+        .max_frame_size(Some(REQUEST_BYTES_MAX))
+}
 
 /// Agrees to go on as a WebSocket, and attends to the client when the connection has changed.
 pub(super) fn upgrade(
     mut request: Request<Incoming>,
     state: &HttpState,
-    place: Arc<OwnedSemaphorePermit>,
+    visit: Arc<Visit>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     let headers = request.headers();
     if !names(headers, "upgrade", "websocket") || !names(headers, "connection", "upgrade") {
@@ -51,20 +55,23 @@ pub(super) fn upgrade(
     let accept = derive_accept_key(key.as_bytes());
     let accept = HeaderValue::from_str(&accept)
         .map_err(|_| HttpProblem::bad_request("the WebSocket has no key"))?;
+    let until = state.access.until_logout(headers);
     let upgrading = hyper::upgrade::on(&mut request);
     let server = Arc::clone(&state.server);
     state.server.connections.spawn(async move {
         // A client that leaves meanwhile has asked for nothing.
         let Ok(upgraded) = upgrading.await else { return };
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(REQUEST_BYTES_MAX))
-            .max_frame_size(Some(REQUEST_BYTES_MAX));
         let io = TokioIo::new(upgraded);
-        let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(limits())).await;
         let (sink, source) = socket.split();
-        attend_client(WebSocketSource(source), WebSocketSink(sink), server, Arrival::Http).await;
+        let (source, sink) = (WebSocketSource(source), WebSocketSink(sink));
+        tokio::select! {
+            biased;
+            () = until.cancelled() => (),
+            () = attend_client(source, sink, server, Arrival::Http) => (),
+        }
         // The connection counts until its WebSocket has ended.
-        drop(place);
+        drop(visit);
     });
     let mut response = Response::new(reply::whole(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -85,9 +92,9 @@ fn names(headers: &HeaderMap, header: &str, word: &str) -> bool {
     texts.any(|text| text.split(',').any(|it| it.trim().eq_ignore_ascii_case(word)))
 }
 
-struct WebSocketSource(SplitStream<HostWebSocket>);
+pub(crate) struct WebSocketSource<S>(pub(crate) SplitStream<WebSocketStream<S>>);
 
-impl FrameSource for WebSocketSource {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameSource for WebSocketSource<S> {
     async fn next<T: DeserializeOwned + Send>(&mut self) -> io::Result<Option<T>> {
         loop {
             let text = match self.0.next().await {
@@ -109,9 +116,9 @@ impl FrameSource for WebSocketSource {
     }
 }
 
-struct WebSocketSink(SplitSink<HostWebSocket, Message>);
+pub(crate) struct WebSocketSink<S>(pub(crate) SplitSink<WebSocketStream<S>, Message>);
 
-impl FrameSink for WebSocketSink {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameSink for WebSocketSink<S> {
     async fn send(&mut self, mut line: Vec<u8>) -> io::Result<()> {
         // A message needs no newline to end it.
         line.pop();

@@ -17,7 +17,7 @@ use kith_vocab::event::Body;
 use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind, Trust};
 use kith_vocab::header::{Audience, SessionHeader};
 
-use super::{reading, system_zone};
+use super::{Voices, reading, system_zone};
 use crate::house::House;
 use crate::team::Member;
 
@@ -30,8 +30,8 @@ pub(super) struct Looks(Mutex<HashMap<Place, Arc<CurrentFiles>>>);
 /// What decides which files a session is given: agent, folder, audience, and whose words count.
 type Place = (String, PathBuf, Audience, Vec<PathBuf>);
 
-/// The house, the agent, and the folders that speak with the owner's voice.
-type Whose<'a> = (&'a House, &'a Member, &'a [PathBuf]);
+/// The house, the agent, and whose files speak for the owner.
+type Whose<'a> = (&'a House, &'a Member, Voices<'a>);
 
 impl Looks {
     pub(super) fn news(
@@ -62,9 +62,9 @@ impl Looks {
         header: &SessionHeader,
         now: u64,
     ) -> Result<Arc<CurrentFiles>, HomeError> {
-        let (house, member, trusted) = whose;
+        let (house, member, voices) = whose;
         let cwd = PathBuf::from(&header.cwd);
-        let key = (header.agent_id.clone(), cwd, header.audience, trusted.to_vec());
+        let key = (header.agent_id.clone(), cwd, header.audience, voices.folders.to_vec());
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = kept().get(&key).map(Arc::clone).filter(|look| look.is_current(now)) {
@@ -79,7 +79,7 @@ impl Looks {
             cwd,
             header.audience,
             (now, &zone),
-            trusted,
+            voices,
             CurrentFiles::read,
         )?;
         let look = Arc::new(look);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kith_engine::judge::grants::{GrantScope, scope_to_offer};
-use kith_engine::question::question_text;
+use kith_engine::question::{left_out_text, question_text};
 use kith_engine::reading::state_of;
 use kith_engine::state::State;
 use kith_engine::state::calls::CallProgress;
@@ -28,7 +28,16 @@ pub async fn list_approvals(side: Arc<ReadSide>, call: ListApprovals) -> Reply<A
         Some(session) => Some(side.resolve(session).await?),
         None => None,
     };
-    let approvals = side.pending_approvals(session).await?;
+    let approvals = if let Some(name) = &call.approval {
+        vec![side.find_approval(Some(name), session).await?]
+    } else {
+        let mut approvals = side.pending_approvals(session).await?;
+        for approval in &mut approvals {
+            // Each may be megabytes long.
+            approval.input = None;
+        }
+        approvals
+    };
     Ok(Response::new(ApprovalList { approvals }))
 }
 
@@ -106,14 +115,23 @@ fn views(session_id: SessionId, state: &State) -> Vec<PendingApprovalView> {
     };
     let diff = |asked: &ApprovalRequested| {
         let facts = turn.calls.get(asked.call_id)?.facts.as_ref()?.read::<Value>().ok()?;
-        Some(facts.get("diff")?.as_str().filter(|it| !it.is_empty())?.to_owned())
+        let diff = facts.get("diff")?.as_str().filter(|it| !it.is_empty())?.to_owned();
+        Some((diff, facts.get("diffLinesLeftOut").and_then(Value::as_u64)))
     };
     let view = |asked: &ApprovalRequested| {
         let view = approval_view(session_id, asked, tool(asked), &turn.language);
-        let diff = diff(asked);
+        let (diff, left_out) = diff(asked).unzip();
+        let diff_lines_left_out = left_out.flatten();
+        let call = turn.calls.get(asked.call_id).map(|it| &it.call);
+        let input = call.map(|it| it.input.as_str().to_owned());
         let grant = offered(turn.calls.get(asked.call_id), state.is_tainted());
-        let question = with_diff(view.question, diff.as_deref());
-        PendingApprovalView { diff, grant, question, ..view }
+        let mut rows = diff.clone();
+        if let (Some(rows), Some(n_lines)) = (&mut rows, diff_lines_left_out) {
+            rows.push('\n');
+            rows.push_str(&left_out_text(n_lines, &asked.code, &turn.language));
+        }
+        let question = with_diff(view.question, rows.as_deref());
+        PendingApprovalView { diff, diff_lines_left_out, input, grant, question, ..view }
     };
     turn.calls.questions().map(view).collect()
 }
@@ -123,7 +141,7 @@ fn offered(call: Option<&CallProgress>, is_tainted: bool) -> Option<String> {
     let call = call?;
     let effects: Vec<Effect> = call.effect.into_iter().collect();
     Some(match scope_to_offer(&effects, call.facts.as_ref()?, is_tainted)? {
-        GrantScope::Command(words) => words.join(" "),
+        GrantScope::Command { argv, .. } => argv.join(" "),
         GrantScope::Path(name) | GrantScope::Host(name) => name,
     })
 }
@@ -152,6 +170,8 @@ pub(crate) fn approval_view(
         command: asked.command.as_ref().map(ToString::to_string),
         paths: asked.paths.clone(),
         diff: None,
+        diff_lines_left_out: None,
+        input: None,
         risk: asked.risk.to_string(),
         approvers: asked.approvers.clone(),
         expires_at: asked.expires_at,

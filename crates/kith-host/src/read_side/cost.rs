@@ -23,8 +23,13 @@ const DEMO: &str = "demo";
 pub async fn sum_costs(side: Arc<ReadSide>, call: SumCosts) -> Reply<CostTable> {
     let (mut sums, mut total) = (BTreeMap::<String, CostSum>::new(), CostSum::default());
     let mut unread = Vec::new();
-    let sessions = side.journal.list().await?;
-    let removed = removed_sum(&side, &sessions);
+    let (sessions, removed) = if let Some(session) = &call.session {
+        (vec![side.resolve(session).await?], None)
+    } else {
+        let sessions = side.journal.list().await?;
+        let removed = removed_sum(&side, &sessions);
+        (sessions, removed)
+    };
     if let Some(removed) = &removed {
         total.merge(removed);
     }

@@ -19,8 +19,10 @@ use crate::calls::agent::{
 };
 use crate::clock::SystemClock;
 use crate::error::CallError;
-use crate::opening;
+use crate::opening::{self, Voices};
+use crate::settings::nearest;
 use crate::skills::SkillSearch;
+use crate::tainted_files::periods;
 use crate::trust::TrustView;
 
 /// Maximum length of a name quoted in an error.
@@ -32,7 +34,9 @@ pub async fn get_prompt(side: Arc<ReadSide>, call: GetPrompt) -> Reply<PromptVie
     let whose = (&side.house, settings.team.choose(call.agent_id.as_deref())?);
     let trust = TrustView::read(&side.house, side.desk.as_deref()).await?;
     let cwd = call.cwd.as_ref();
-    let assembled = opening::assemble(whose, cwd, call.audience, now, trust.folders())?;
+    let periods = periods::stored(side.desk.as_deref(), now).await?;
+    let voices = Voices { folders: trust.folders(), periods: &periods };
+    let assembled = opening::assemble(whose, cwd, call.audience, now, voices)?;
     let notes = opening::problems(&assembled);
     let system_prompt = assembled.snapshot.system_prompt();
     let view = PromptView { system_prompt, snapshot: assembled.snapshot };
@@ -73,11 +77,15 @@ pub async fn list_skills(side: Arc<ReadSide>, call: ListSkillsInForce) -> Reply<
 
 pub async fn show_skill(side: Arc<ReadSide>, call: ShowSkill) -> Reply<SkillView> {
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
+    let meant = nearest(&call.name, index.entries.iter().map(|it| it.name.as_str()));
+    let hint = meant.map_or_else(
+        || "`kith skill ls` lists the skills in use, `kith skill check` those left out".to_owned(),
+        |name| format!("did you mean `{name}`?"),
+    );
     let Some(entry) = index.entries.into_iter().find(|it| it.name == call.name) else {
         let name = call.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
         let message = format!("no skill `{}` is in use here", name.collect::<String>());
-        return Err(CallError::invalid(message)
-            .hint("`kith skill ls` lists the skills in use, `kith skill check` those left out"));
+        return Err(CallError::invalid(message).hint(hint));
     };
     let text = text_of(&entry).map_err(|source| {
         CallError::filesystem(format!("cannot read `{}`: {source}", entry.path))

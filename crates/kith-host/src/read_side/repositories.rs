@@ -14,7 +14,8 @@ use crate::calls::trust::{
     UntrustedView,
 };
 use crate::clock::SystemClock;
-use crate::opening;
+use crate::error::CallError;
+use crate::opening::{self, Voices};
 use crate::trust::{HouseClaim, TrustView};
 use crate::words::rfc3339;
 
@@ -35,6 +36,9 @@ pub async fn list_repositories(side: Arc<ReadSide>, _: ListRepositories) -> Repl
 
 pub async fn find_untrusted(side: Arc<ReadSide>, call: FindUntrusted) -> Reply<UntrustedView> {
     let (house, cwd) = (&side.house, Path::new(&call.cwd));
+    if !cwd.is_dir() {
+        return Err(CallError::invalid(format!("`{}` is not a folder", call.cwd.escape_debug())));
+    }
     let trust = TrustView::read(house, side.require_desk()?).await?;
     if trust.speaks_as_owner(cwd) {
         return Ok(Response::new(UntrustedView { repository: None }));
@@ -42,7 +46,8 @@ pub async fn find_untrusted(side: Arc<ReadSide>, call: FindUntrusted) -> Reply<U
     let settings = side.settings()?;
     let whose = (house, settings.team.choose(call.agent_id.as_deref())?);
     let now = SystemClock.now();
-    let assembled = opening::assemble(whose, cwd, Audience::Owner, now, trust.folders())?;
+    let voices = Voices { folders: trust.folders(), periods: &[] };
+    let assembled = opening::assemble(whose, cwd, Audience::Owner, now, voices)?;
     let problems = assembled.reports.iter().flat_map(|report| &report.problems);
     let roots = problems.filter_map(|problem| match problem {
         Problem::RepositoryNotTrusted { root } => Some(root),

@@ -10,13 +10,13 @@ use kith_engine::passage::passage;
 use kith_sessions::catalog::SearchCoverage;
 use kith_sessions::read::Tail;
 use kith_sessions::words::Query;
-use kith_vocab::event::Event;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, SessionId};
 
-use super::ReadSide;
 use super::sessions::WITHOUT_DESK;
+use super::{ReadProgress, ReadSide};
 use crate::call::{Reply, Response};
-use crate::calls::session::{SearchHit, SearchHits, SearchSessions};
+use crate::calls::session::{HitKind, SearchHit, SearchHits, SearchSessions};
 use crate::error::CallError;
 use crate::words::{damaged_session, rfc3339, short};
 
@@ -36,19 +36,22 @@ pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);
     let mut hits = Vec::new();
     let mut notes = Vec::new();
-    for id in side.journal.list().await? {
+    let ids = side.journal.list().await?;
+    let total = ids.len() as u64;
+    for (sessions, id) in (0..).zip(ids) {
         let searched = known.searched.get(&id).copied().unwrap_or_default();
         let is_known = side.journal.size(id).await.is_ok_and(|bytes| bytes == searched.log_bytes);
         let found = known.found.get(&id);
         if is_known && found.is_none() {
             continue;
         }
+        side.report(ReadProgress { sessions, total });
         let each = &mut |event: Event| {
             let is_candidate =
                 event.seq > searched.seq || found.is_some_and(|found| found.contains(&event.id));
             let said = if is_candidate { passage(&event) } else { None };
             if let Some(text) = said.and_then(|it| query.excerpt(&it.text)) {
-                hits.push((event.ts, id, event.id, text));
+                hits.push((event.ts, id, event.id, (kind_of(&event.body), text)));
             }
         };
         match side.each(id, each).await {
@@ -62,9 +65,10 @@ pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply
         newest(&mut hits, limit);
     }
     newest(&mut hits, limit);
-    let hits = hits.into_iter().map(|(ts, session_id, event_id, text)| SearchHit {
+    let hits = hits.into_iter().map(|(ts, session_id, event_id, (kind, text))| SearchHit {
         session_id,
         event_id,
+        kind,
         text,
         ts: rfc3339(ts),
     });
@@ -88,8 +92,17 @@ impl ReadSide {
     }
 }
 
+fn kind_of(body: &Body) -> HitKind {
+    match body {
+        Body::AssistantMessage(_) => HitKind::Agent,
+        Body::Compact(_) => HitKind::Summary,
+        Body::SessionTitleUpdated(_) => HitKind::Title,
+        _ => HitKind::User,
+    }
+}
+
 /// Keeps the newest; ids rise with time and settle ties.
-fn newest(hits: &mut Vec<(u64, SessionId, EventId, String)>, limit: usize) {
+fn newest<T>(hits: &mut Vec<(u64, SessionId, EventId, T)>, limit: usize) {
     hits.sort_by_key(|(ts, session, event, _)| std::cmp::Reverse((*ts, *session, *event)));
     hits.truncate(limit);
 }

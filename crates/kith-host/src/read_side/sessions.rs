@@ -1,5 +1,6 @@
 //! Sessions as lists, pages and whole logs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::checkpoints::row_of;
@@ -15,7 +16,7 @@ use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use kith_vocab::secret::filter::SecretFilter;
 
-use super::{FoldedSession, ReadSide};
+use super::{FoldedSession, ReadProgress, ReadSide};
 use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
@@ -25,6 +26,7 @@ use crate::calls::session::{
     VerifySession,
 };
 use crate::error::{CallError, ErrorCode};
+use crate::projects::ProjectFolders;
 use crate::secrets::secret_filter;
 use crate::words::{damaged_session, rfc3339, short, tail_in_words};
 
@@ -258,14 +260,24 @@ impl ReadSide {
             // The catalog is derived; without it every session is read.
             Err(_) => self.journal.list().await?,
         };
-        for id in unread {
+        let total = unread.len() as u64;
+        for (sessions, id) in (0..).zip(unread) {
+            self.report(ReadProgress { sessions, total });
             let (updated, row, note) = self.row(id).await?;
             rows.push((updated, row));
             notes.extend(note);
         }
         // Newest first; ids rise with time and settle ties.
         rows.sort_by_key(|(updated, row)| std::cmp::Reverse((*updated, row.session_id)));
-        let sessions = rows.into_iter().map(|(_, row)| row).collect();
+        let mut sessions: Vec<SessionRow> = rows.into_iter().map(|(_, row)| row).collect();
+        // Without settings the sessions are listed all the same.
+        if let Ok(settings) = self.settings() {
+            let folders = ProjectFolders::of(&self.house, &settings);
+            for row in &mut sessions {
+                let project = row.cwd.as_ref().map(|cwd| folders.project_of(Path::new(cwd)));
+                row.project = project.map(|it| it.to_string_lossy().into_owned());
+            }
+        }
         Ok(Response { data: SessionList { sessions }, notes })
     }
 
@@ -318,6 +330,7 @@ fn session_row(row: CatalogRow) -> (u64, SessionRow) {
         events: row.events,
         leaf: row.leaf,
         cwd: row.cwd,
+        project: None,
         state,
     };
     (updated, row)
@@ -334,6 +347,7 @@ fn unreadable(id: SessionId) -> SessionRow {
         events: 0,
         leaf: None,
         cwd: None,
+        project: None,
         state: SessionState::ReadOnly,
     }
 }

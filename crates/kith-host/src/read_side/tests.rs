@@ -8,13 +8,15 @@ use kith_vocab::clock::Clock;
 
 use super::*;
 use crate::call::Call;
+use crate::caller::{CLI, Caller};
 use crate::calls::session::{
-    DescribeSession, ListSessions, ReadEvents, RenameSession, ShowSession,
+    DescribeSession, ListSessions, ReadEvents, RenameSession, SearchSessions, ShowSession,
 };
+use crate::client::{Client, ReadsFrom};
 use crate::clock::SystemClock;
 use crate::host::Host;
 use crate::host::parts::HostParts;
-use crate::tests::{answer_to_owner, house, new_dialog};
+use crate::tests::{answer_to_owner, host, house, new_dialog};
 use held_files::{SyncHold, held_files};
 
 #[tokio::test]
@@ -90,4 +92,26 @@ async fn inside_a_host_nothing_is_shown_of_a_batch_that_is_not_synced() {
     renaming.await.unwrap();
     let title = Some(title);
     assert_eq!(shown(&host, &session).await, [(3, title.clone()), (3, None), (3, title)]);
+}
+
+#[tokio::test]
+async fn while_no_index_knows_the_sessions_it_is_told_how_many_were_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    for _ in 0..3 {
+        ask(&host, new_dialog()).await;
+    }
+    let house = host.reads().house.clone();
+    host.end().await;
+    drop(host);
+    fs::remove_file(house.kith_dir().join("index.db")).unwrap();
+    let taken = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let to = Arc::clone(&taken);
+    let report = move |it: ReadProgress| to.lock().unwrap().push((it.sessions, it.total));
+    let client = Client::new(house, Caller::owner(CLI), ReadsFrom::Files).reporting(report);
+    let all = [(0, 3), (1, 3), (2, 3)];
+    client.call(ListSessions { agent_id: None }).await.unwrap();
+    assert_eq!(std::mem::take(&mut *taken.lock().unwrap()), all);
+    client.call(SearchSessions { query: "garden".to_owned(), limit: 10 }).await.unwrap();
+    assert_eq!(*taken.lock().unwrap(), all);
 }

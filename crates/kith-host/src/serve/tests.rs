@@ -28,7 +28,7 @@ use super::*;
 use crate::attach::host_socket;
 use crate::call::Call;
 use crate::calls::feed::TurnItem;
-use crate::calls::message::{MessageReply, MessageTarget, ModelName, SendMessage};
+use crate::calls::message::{Acknowledgement, MessageReply, MessageTarget, ModelName, SendMessage};
 use crate::calls::subscription::{FollowHouse, Subscribe, SubscribedTo, SubscriptionItem};
 use crate::clock::SystemClock;
 use crate::host::parts::HostParts;
@@ -62,6 +62,7 @@ fn message(id: &str, text: &str) -> SendMessage {
         expects: ModelName { provider, model, server: None },
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kith_home::init::replace_settings;
 use kith_home::trust::make_user_folder;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{Array, DocumentMut, Item, Value};
 
 use super::file::{FileScope, SettingsFile, parse};
 use super::forms::TEXT_CHARS_MAX;
@@ -69,6 +69,51 @@ pub fn remove_agent(house: &House, id: &str) -> Result<(), CallError> {
             Some(_) => Ok((document.to_string(), ())),
             None => Err(CallError::invalid(format!("`kith.toml` has no `[agents.{id}]`"))),
         }
+    })
+}
+
+/// Adds a folder to the projects of the house.
+pub fn add_project(house: &House, folder: &str) -> Result<(), CallError> {
+    change(&house.dir.join("kith.toml"), FileScope::House, |text| {
+        let mut document = parsed(text)?;
+        let Some(table) = document.get_mut("projects") else {
+            let space = space_after(text);
+            return Ok((
+                format!("{text}{space}[projects]\nfolders = [{}]\n", Value::from(folder)),
+                (),
+            ));
+        };
+        let table = table.as_table_like_mut();
+        let table = table.ok_or_else(|| unchanged("`projects` is not a table"))?;
+        let folders = table.entry("folders").or_insert(Item::Value(Value::Array(Array::new())));
+        let folders = folders.as_array_mut();
+        folders.ok_or_else(|| unchanged("`projects.folders` is not a list"))?.push(folder);
+        Ok((document.to_string(), ()))
+    })
+}
+
+/// Takes a folder out of the projects of the house.
+pub fn remove_project(house: &House, folder: &Path) -> Result<(), CallError> {
+    let path = house.dir.join("kith.toml");
+    let file = SettingsFile::read(path.clone(), FileScope::House)?;
+    let is_folder = |written: &str| {
+        let resolve = |file: &SettingsFile| file.resolve(written, house.user_home.as_deref());
+        file.as_ref().map(resolve).as_deref() == Some(folder)
+    };
+    change(&path, FileScope::House, |text| {
+        let mut document = parsed(text)?;
+        let folders = document.get_mut("projects").and_then(|it| it.get_mut("folders"));
+        let folders = folders.and_then(Item::as_array_mut);
+        let place = folders
+            .as_ref()
+            .and_then(|it| it.iter().position(|written| written.as_str().is_some_and(is_folder)));
+        let (Some(folders), Some(place)) = (folders, place) else {
+            let message = format!("`{}` stands in another file of settings", folder.display());
+            return Err(CallError::invalid(message)
+                .hint("take it out of `[projects]` in `~/.kith/config.toml` by hand"));
+        };
+        folders.remove(place);
+        Ok((document.to_string(), ()))
     })
 }
 

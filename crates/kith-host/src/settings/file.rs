@@ -180,9 +180,15 @@ fn in_words(message: &str, path: &str) -> (String, Option<String>) {
     }
 }
 
+const KEYS_OF_MODELS: [&str; 2] = ["use", "fallbacks"];
+
 fn unknown_key(name: &str, path: &str, valid: &[&str]) -> (String, Option<String>) {
     let place = if path.is_empty() { String::new() } else { format!(" in `[{path}]`") };
     let hint = match nearest(name, valid.iter().copied()) {
+        // Written without its table, as people do who have read only the line.
+        _ if path.is_empty() && KEYS_OF_MODELS.contains(&name) => {
+            format!("`{name}` belongs below `[models]`")
+        }
         Some(known) => format!("did you mean `{known}`?"),
         None => format!("valid keys: {}", valid.join(", ")),
     };
@@ -215,7 +221,12 @@ fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallEr
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
-            return Ok(None);
+            let is_link = fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+            return if is_link {
+                refuse("is a link to a file that does not exist; correct or remove it")
+            } else {
+                Ok(None)
+            };
         }
         Err(error) => return Err(failed(error)),
         // Stands for an absent file while a sandbox runs.

@@ -111,6 +111,7 @@ value_forms!(
     ServerUrl,
     ModelWire,
     PolicyMode,
+    UnattendedCalls,
     HostPattern,
     UiLanguage,
 );
@@ -183,7 +184,7 @@ impl ValueForm for TurnTime {
     }
 
     fn from_text(text: &str) -> Option<TurnTime> {
-        duration_ms(text).filter(|ms| (SECOND_MS..=DAY_MS).contains(ms)).map(TurnTime)
+        parsed_duration_ms(text).filter(|ms| (SECOND_MS..=DAY_MS).contains(ms)).map(TurnTime)
     }
 }
 
@@ -198,12 +199,12 @@ impl ValueForm for ApprovalTime {
 
     fn from_text(text: &str) -> Option<ApprovalTime> {
         let range = 60 * SECOND_MS..=30 * DAY_MS;
-        duration_ms(text).filter(|ms| range.contains(ms)).map(ApprovalTime)
+        parsed_duration_ms(text).filter(|ms| range.contains(ms)).map(ApprovalTime)
     }
 }
 
 /// Milliseconds of `90s` or `1h30m`: units from the largest down, each at most once.
-fn duration_ms(text: &str) -> Option<u64> {
+fn parsed_duration_ms(text: &str) -> Option<u64> {
     let units = [("d", DAY_MS), ("h", DAY_MS / 24), ("m", 60 * SECOND_MS), ("s", SECOND_MS)];
     let mut rest = text;
     let mut total = 0_u64;
@@ -351,6 +352,10 @@ words!(
 words!(
     /// What calls may do at most.
     PolicyMode { Ask = "ask", Readonly = "readonly", Trusted = "trusted", Deny = "deny" }
+);
+words!(
+    /// What becomes of calls that need an approval while nobody is there.
+    UnattendedCalls { Deny = "deny", Ask = "ask" }
 );
 words!(UiLanguage { Auto = "auto", En = "en", Zh = "zh" });
 

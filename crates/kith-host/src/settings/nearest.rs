@@ -14,8 +14,8 @@ pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     let name = name.to_lowercase();
     let distance = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
     let nearest = names.into_iter().map(|known| (distance(known), known)).min()?;
-    // Three characters that all differ are another word.
-    (nearest.0 <= TYPOS_MAX && nearest.0 < n_chars).then_some(nearest.1)
+    // Two of three characters that differ make another word.
+    (nearest.0 <= TYPOS_MAX && nearest.0 * 2 <= n_chars).then_some(nearest.1)
 }
 
 #[cfg(test)]
@@ -27,6 +27,7 @@ mod tests {
         assert_eq!(nearest("usee", ["use", "fallbacks"]), Some("use"));
         assert_eq!(nearest("base_url", ["model", "baseUrl"]), Some("baseUrl"));
         assert_eq!(nearest("foo", ["use"]), None);
+        assert_eq!(nearest("use", ["house"]), None);
         assert_eq!(nearest(&"u".repeat(1000), ["use"]), None);
         assert_eq!(nearest("x", []), None);
     }

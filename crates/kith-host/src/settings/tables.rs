@@ -15,7 +15,8 @@ use toml::Spanned;
 
 use super::forms::{
     AgentId, ApprovalTime, Count, HostPattern, LineText, ModelAlias, ModelWire, PolicyMode,
-    RequestParameters, RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UsdMicros,
+    RequestParameters, RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UnattendedCalls,
+    UsdMicros,
 };
 
 /// One file of settings.
@@ -43,6 +44,8 @@ pub(super) struct SettingsTables {
     pub(super) policy: PolicyTable,
     /// How people are asked about calls
     pub(super) approvals: ApprovalsTable,
+    /// Folders in which one works with the agents of this house
+    pub(super) projects: ProjectsTable,
     /// Where to look for skills
     pub(super) skills: SkillsTable,
     /// How Kith speaks to people
@@ -204,6 +207,19 @@ pub(super) struct PolicyTable {
 pub(super) struct ApprovalsTable {
     /// How long a question waits for an answer; after that the call is denied (default: `1d`)
     pub(super) expires: Option<ApprovalTime>,
+    /// User ids of those who may answer (default: the owner, about the owner's own messages)
+    pub(super) approvers: Option<Vec<LineText>>,
+    /// Turns that nobody attends (`--unattended`): `deny` (the default) what needs an approval, or `ask`, so
+    /// that the question waits in `kith approvals`
+    pub(super) unattended: Option<UnattendedCalls>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct ProjectsTable {
+    /// The folders (`kith project add` writes it); a session belongs to the innermost one that holds its
+    /// folder
+    pub(super) folders: Option<Vec<LineText>>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -273,6 +289,7 @@ tables!(
     LimitsTable,
     PolicyTable,
     PriceTable,
+    ProjectsTable,
     SkillsTable,
     UiTable,
 );
@@ -369,7 +386,12 @@ impl SettingsTables {
                 deny: self.policy.deny.or(far.policy.deny),
                 hosts: self.policy.hosts.or(far.policy.hosts),
             },
-            approvals: ApprovalsTable { expires: self.approvals.expires.or(far.approvals.expires) },
+            projects: ProjectsTable { folders: self.projects.folders.or(far.projects.folders) },
+            approvals: ApprovalsTable {
+                expires: self.approvals.expires.or(far.approvals.expires),
+                approvers: self.approvals.approvers.or(far.approvals.approvers),
+                unattended: self.approvals.unattended.or(far.approvals.unattended),
+            },
             skills: SkillsTable { extra: self.skills.extra.or(far.skills.extra) },
             ui: UiTable { language: self.ui.language.or(far.ui.language) },
         }

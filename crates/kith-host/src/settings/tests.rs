@@ -4,6 +4,7 @@ mod page;
 
 use std::fs;
 
+use kith_home::trust::record_trust;
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use tempfile::TempDir;
 
@@ -38,6 +39,7 @@ fn loaded(house: &str, user: &str) -> (TempDir, Result<Settings, String>) {
     fs::write(root.join("house/kith.toml"), house).unwrap();
     fs::write(root.join("user/.kith/config.toml"), user).unwrap();
     let cwd = root.join("house");
+    record_trust(&root.join("user"), &cwd, 1).unwrap();
     let house = House { dir: cwd.clone(), cwd, user_home: Some(root.join("user")) };
     let shown = root.display().to_string();
     let settings = Settings::load(&house).map_err(|report| report.to_string().replace(&shown, ""));
@@ -46,6 +48,7 @@ fn loaded(house: &str, user: &str) -> (TempDir, Result<Settings, String>) {
 
 #[test]
 fn an_unknown_key_is_refused_with_the_nearest_one() {
+    check("use = \"demo\"\n", "1: unknown key `use` | `use` belongs below `[models]`");
     check("\n[model]\n", "2: unknown key `model` | did you mean `models`?");
     check("[models]\nusee = \"x\"\n", "2: unknown key `usee` in `[models]` | did you mean `use`?");
     check(
@@ -59,12 +62,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     check(
         "\"a\\nb\" = 1\n",
         "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, house, identity, models, limits, \
-         budget, policy, approvals, skills, ui",
+         budget, policy, approvals, projects, skills, ui",
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",
         "1: unknown key `sandbox` | valid keys: agent, agents, house, identity, models, limits, budget, policy, \
-         approvals, skills, ui",
+         approvals, projects, skills, ui",
     );
 }
 
@@ -272,7 +275,7 @@ fn the_nearer_file_wins_key_by_key_and_a_model_is_taken_whole() {
     assert_eq!((models.chosen.as_deref(), models.named.len()), (Some("a"), 2));
     assert_eq!((settings.language, models.fallbacks.as_slice()), (None, &["b".to_owned()][..]));
     assert_eq!(settings.policy.mode, JudgeMode::Deny);
-    assert_eq!(settings.approval_expires_ms, 2 * 60 * 60 * 1000);
+    assert_eq!(settings.approvals.expires_ms, 2 * 60 * 60 * 1000);
     let user = dir.path().canonicalize().unwrap().join("user");
     let extra = [user.join(".kith/skills"), user.join("more"), "/abs".into()];
     assert_eq!(settings.extra_skills, extra);

@@ -12,7 +12,7 @@ use super::*;
 
 fn tainted_files(desk: &MemoryDesk, known: Vec<TaintedContent>) -> Arc<TaintedFiles> {
     let desk: Arc<dyn Desk> = Arc::new(desk.handle());
-    Arc::new(TaintedFiles::new(desk, Arc::new(FakeClock::new()), known))
+    Arc::new(TaintedFiles::new(desk, Arc::new(FakeClock::new()), known, Vec::new()))
 }
 
 /// Runs a tool that is about to write `text` in a session of this trust.

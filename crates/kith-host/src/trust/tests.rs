@@ -166,6 +166,7 @@ fn settings_that_nobody_vouched_for_reach_nothing_outside_the_house() {
         servers: vec![("a".to_owned(), ServerAddress::parse(url).unwrap())],
         folders: vec![PathBuf::from(folder)],
         keys: Vec::new(),
+        widened: None,
     };
     let check = |places: &Places, url: &str, folder: &str| {
         let folder = places.root.join(folder).display().to_string();
@@ -180,4 +181,24 @@ fn settings_that_nobody_vouched_for_reach_nothing_outside_the_house() {
     assert!(!check(&places, local, "user/h/gone/../../x"));
     let places = places.claim("user/h");
     assert!(check(&places, far, "elsewhere"));
+}
+
+#[test]
+fn settings_that_appear_beneath_a_trusted_folder_widen_nothing() {
+    let reach = SettingsReach {
+        widened: Some("[policy] mode = \"trusted\"".to_owned()),
+        ..SettingsReach::default()
+    };
+    let told = |places: &Places| TrustView::new(&places.house, &[]).require_settings(&reach);
+    let places = Places::new(&["user/.git/", "user/h/kith.toml"]);
+    let places = Places {
+        house: House { user_home: Some(places.root.join("x")), ..places.house },
+        ..places
+    };
+    fs::create_dir_all(places.root.join("x")).unwrap();
+    record_trust(&places.root.join("x"), &places.root.join("user"), 1).unwrap();
+    let refused = told(&places).unwrap_err();
+    assert!(refused.message().contains("mode = \"trusted\""), "{}", refused.message());
+    record_trust(&places.root.join("x"), &places.house.dir, 1).unwrap();
+    assert!(told(&places).is_ok());
 }

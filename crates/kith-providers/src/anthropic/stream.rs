@@ -1,9 +1,10 @@
 //! The events of Anthropic Messages.
 
 use kith_vocab::event::messages::Usage;
+use kith_vocab::event::models::FailureKind;
 
 use super::wire::{AnthropicAnswer, AnthropicEvent, AnthropicTokens, ContentBlock, ContentDelta};
-use crate::answer::{AnswerWriter, EventReader, Finish};
+use crate::answer::{ANSWER_BLOCKS_MAX, AnswerWriter, EventReader, Finish};
 use crate::fault::{Fault, not_json};
 
 /// Blocks as they are numbered by the server, and the counts so far.
@@ -133,6 +134,13 @@ impl AnthropicReader {
         }
         // A block of the same number is over: its pieces would not be told apart.
         self.blocks.retain(|it| it.index != index);
+        // Also those that are empty or of a kind that is passed over: each event looks through all.
+        if self.blocks.len() == ANSWER_BLOCKS_MAX {
+            let what = format!(
+                "sent more than {ANSWER_BLOCKS_MAX} blocks in one answer: use another model"
+            );
+            return Err(Fault::new(FailureKind::Malformed, what));
+        }
         self.blocks.push(numbered);
         let first =
             ContentDelta { text, thinking, signature, partial_json: None, stop_reason: None };

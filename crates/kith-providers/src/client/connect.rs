@@ -19,7 +19,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-use super::connection::{Connection, Socket};
+use super::connection::Connection;
+use super::pinned::PinnedCertificate;
+use super::socket::{Socket, TcpSocket};
 use super::{CONNECT_SECS_MAX, HttpError, root_cause};
 use crate::guarded_fetch::AddressRule;
 
@@ -48,6 +50,11 @@ impl Connector {
         Ok(Connector { tls: Some(tls()?), proxies: None, is_allowed: None })
     }
 
+    /// For a server that is known by the hash of its certificate.
+    pub(super) fn pinned(pin: Arc<PinnedCertificate>) -> Result<Connector, HttpError> {
+        Ok(Connector { tls: Some(pinned_tls(pin)?), ..Connector::remote()? })
+    }
+
     pub(super) fn plain() -> Connector {
         Connector { tls: None, proxies: None, is_allowed: None }
     }
@@ -64,6 +71,12 @@ impl Connector {
         };
         let time_max = Duration::from_secs(CONNECT_SECS_MAX);
         timeout(time_max, connecting).await.unwrap_or(Err(HttpError::Timeout))
+    }
+
+    /// A socket for a protocol of its own.
+    pub(super) async fn open(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
+        let time_max = Duration::from_secs(CONNECT_SECS_MAX);
+        timeout(time_max, self.socket(uri)).await.unwrap_or(Err(HttpError::Timeout))
     }
 
     /// The proxy that reads the request itself, because it goes without TLS.
@@ -117,7 +130,7 @@ impl Connector {
         // What was checked is what is connected to: the name is not looked up again.
         let stream = first_to_answer(found, TcpStream::connect).await?;
         stream.set_nodelay(true)?;
-        let socket: Box<dyn Socket> = Box::new(stream);
+        let socket: Box<dyn Socket> = Box::new(TcpSocket::new(stream));
         if is_https(uri) { self.secure(socket, host_of(uri)?).await } else { Ok(socket) }
     }
 
@@ -147,6 +160,17 @@ fn tls() -> Result<TlsConnector, HttpError> {
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_platform_verifier()?
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// TLS with one server, whoever signed its certificate.
+fn pinned_tls(pin: Arc<PinnedCertificate>) -> Result<TlsConnector, HttpError> {
+    let mut config = ClientConfig::builder_with_provider(pin.provider())
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(pin)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(config)))

@@ -14,40 +14,38 @@ use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::yield_now;
 
-/// A socket, with or without TLS.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+use super::socket::{Socket, SocketLook};
 
 type Driver = http1::Connection<TokioIo<Box<dyn Socket>>, Full<Bytes>>;
 
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: Driver,
+    look: SocketLook,
     /// The driver must not be polled after its end.
     is_over: bool,
 }
 
 impl Connection {
     pub(super) async fn over(socket: Box<dyn Socket>) -> hyper::Result<Connection> {
+        let look = socket.look();
         #[allow(
             clippy::disallowed_methods,
             reason = "this is the one place that makes connections"
         )]
         let (sender, driver) = http1::handshake(TokioIo::new(socket)).await?;
-        Ok(Connection { sender, driver, is_over: false })
+        Ok(Connection { sender, driver, look, is_over: false })
     }
 
     /// Whether another request can be sent: the server has not closed it, and the last response is over.
     pub(super) async fn is_ready(&mut self) -> bool {
-        // The runtime looks at its sockets before it goes on: that the server closed this one may have
-        // arrived while nobody waited for it, and a request would be lost on it.
-        yield_now().await;
+        // That the server closed it may have arrived while nobody waited for it, and a request would be
+        // lost on it.
         poll_fn(|cx| {
+            self.look.begin();
             self.drive(cx);
+            self.look.end();
             Poll::Ready(matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(()))))
         })
         .await

@@ -133,12 +133,38 @@ async fn a_request_that_may_have_been_received_is_not_sent_again() {
     let client = client();
     assert_eq!(post(&client, &url).await.unwrap(), "200 1");
     let error = post(&client, &url).await.unwrap_err();
-    assert!(matches!(error, HttpError::Connection(_)), "{error:?}");
+    assert!(matches!(error, HttpError::KeptConnection(_)), "{error:?}");
     for _ in 0..2 {
         assert_eq!(requests.recv().await.unwrap().0, 1);
     }
     assert!(requests.try_recv().is_err(), "a request was sent twice");
     assert_eq!(post(&client, &url).await.unwrap(), "200 2");
+}
+
+#[tokio::test]
+async fn one_kept_connection_that_is_lost_takes_the_others_of_its_server_with_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = url(&format!("http://{}/v1", listener.local_addr().unwrap()));
+    // Each connection is good for one request, which it does not say.
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                read_request(&mut socket).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+                socket.write_all(answer).await.unwrap();
+                read_request(&mut socket).await
+            });
+        }
+    });
+    let client = client();
+    let (one, other) = tokio::join!(post(&client, &url), post(&client, &url));
+    assert_eq!((one.unwrap().as_str(), other.unwrap().as_str()), ("200 ok", "200 ok"));
+    assert_eq!(client.idle.lock().unwrap().len(), 2);
+    let error = post(&client, &url).await.unwrap_err();
+    assert!(matches!(error, HttpError::KeptConnection(_)), "{error:?}");
+    assert_eq!(client.idle.lock().unwrap().len(), 0);
+    assert_eq!(post(&client, &url).await.unwrap(), "200 ok");
 }
 
 #[tokio::test]

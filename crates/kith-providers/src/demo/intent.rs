@@ -45,11 +45,16 @@ pub(super) enum Recall {
 const QUOTES: [(char, char); 7] =
     [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』')];
 
+/// How a file begins that goes along with a message.
+const ATTACHED: &str = "\n\n<attachment name=\"";
+
 /// Polite words that may precede the command.
 const POLITE_WORDS_MAX: usize = 4;
 
 impl<'a> Intent<'a> {
     pub(super) fn of(words: &'a str) -> Intent<'a> {
+        // What a file that goes along says is not what the person wants.
+        let words = words.split(ATTACHED).next().unwrap_or(words);
         let wanted = without_politeness(words.trim());
         if wanted.is_empty() {
             return Intent::Introduce;

@@ -60,6 +60,10 @@ async fn tools_are_called_when_asked() {
         (r#"调用工具 search_files {"pattern":"x"}"#, r#"search_files {"pattern":"x"}"#),
         ("read notes.md", r#"read_file {"path":"notes.md"}"#),
         ("read @notes.md", r#"read_file {"path":"notes.md"}"#),
+        (
+            "read @notes.md\n\n<attachment name=\"notes.md\" bytes=\"10\">\nread a skill\n</attachment>",
+            r#"read_file {"path":"notes.md"}"#,
+        ),
         ("Can you read the file docs/a b.md?", r#"read_file {"path":"docs/a"}"#),
         ("read `docs/a b.md`", r#"read_file {"path":"docs/a b.md"}"#),
         ("show me SOUL.md", r#"read_file {"path":"SOUL.md"}"#),

@@ -19,7 +19,8 @@ const DONE: &str = "data: [DONE]\n\n";
 const PING: &str = ": OPENROUTER PROCESSING\n\n";
 const BLANK: &str = "data:\n\n";
 
-const IDLE_MAX: Duration = Duration::from_mins(2);
+const LIMITS: SilenceLimits =
+    SilenceLimits { first: Duration::from_mins(15), between: Duration::from_mins(2) };
 
 /// What a server sends: bytes after each pause, in seconds. It never closes the connection.
 struct Script(mpsc::UnboundedReceiver<String>);
@@ -66,7 +67,7 @@ async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
     let begun = Instant::now();
     let mut answer = Accumulator::of(Wire::OpenaiChat);
     let mut pieces = script(pieces);
-    let reading = read_stream(&mut pieces, IDLE_MAX, &*ctx.sink, &mut answer);
+    let reading = read_answer(&mut pieces, LIMITS, &*ctx.sink, &mut answer);
     let ending = bounded(ctx, reading).await;
     let named = |fault: Fault, text| fault.into_failure("p", &SecretFilter::default(), text);
     let words = match conclude(ending, answer, named) {
@@ -99,7 +100,9 @@ async fn check(pieces: Vec<(u64, &'static str)>, expected: &str) {
 #[tokio::test(start_paused = true)]
 async fn silence_ends_in_a_timeout() {
     let silent = "`p` sent nothing for 120 seconds; try again, or use another model";
-    check(vec![], &format!("Timeout after ``: {silent}, 120 s")).await;
+    let silent_from_the_start = silent.replace("120", "900");
+    check(vec![], &format!("Timeout after ``: {silent_from_the_start}, 900 s")).await;
+    check(vec![(899, TEXT), (119, TEXT), (1, END), (0, DONE)], "`aa`, 1019 s").await;
     check(vec![(100, TEXT)], &format!("Timeout after `a`: {silent}, 220 s")).await;
     check(vec![(119, TEXT), (119, TEXT), (1, END), (0, DONE)], "`aa`, 239 s").await;
 }
@@ -107,9 +110,10 @@ async fn silence_ends_in_a_timeout() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_only_pings_is_silent() {
     let silent = "`p` sent nothing for 120 seconds; try again, or use another model";
+    let silent_from_the_start = silent.replace("120", "900");
     let pings = |ping| vec![(1, ping); 1000];
-    check(pings(PING), &format!("Timeout after ``: {silent}, 120 s")).await;
-    check(pings(BLANK), &format!("Timeout after ``: {silent}, 120 s")).await;
+    check(pings(PING), &format!("Timeout after ``: {silent_from_the_start}, 900 s")).await;
+    check(pings(BLANK), &format!("Timeout after ``: {silent_from_the_start}, 900 s")).await;
     let mut said = vec![(50, TEXT)];
     said.extend(pings(PING));
     check(said, &format!("Timeout after `a`: {silent}, 170 s")).await;

@@ -322,6 +322,45 @@ async fn a_server_that_does_not_stream_is_understood() {
 }
 
 #[tokio::test]
+async fn a_body_is_read_as_what_it_is_whatever_its_content_type_says() {
+    let [json, events, plain] = ["application/json", "text/event-stream", "text/plain"]
+        .map(|it| format!("content-type: {it}\r\n"));
+    let answer = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    let server = Server::start(vec![
+        vec![reply(200, &json, STREAM)],
+        vec![reply(200, &events, answer)],
+        vec![reply(200, &plain, &format!("\n {answer}"))],
+        vec![reply(200, &plain, r#"{"error":{"message":"the licence has expired"}}"#)],
+        vec![reply(200, &events, &answer[..40])],
+    ])
+    .await;
+    let provider = server.provider();
+    for expected in ["你好 there -> read_file {\"path\":\"a\"}", "hi", "hi"] {
+        assert_eq!(in_words(&ask(&provider).await), expected);
+    }
+    let (_, message, _) = fault(ask(&provider).await);
+    assert!(message.ends_with("it said: the licence has expired"), "{message}");
+    assert_eq!(fault(ask(&provider).await).0, FailureKind::Cut);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_or_does_not_speak_http_was_reached_all_the_same() {
+    let server = Server::start(vec![vec![], vec![b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()]]).await;
+    let provider = server.provider();
+    for (expected, is_retried) in [
+        (
+            "closed the connection without an answer (connection closed before message completed)",
+            true,
+        ),
+        ("does not speak HTTP (invalid HTTP version parsed): check the base URL", false),
+    ] {
+        let (_, message, retryable) = fault(ask(&provider).await);
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(retryable, is_retried, "{message}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_compressed_is_refused_in_words() {
     let gzip = "content-encoding: gzip\r\n";
     let server =
@@ -367,19 +406,27 @@ async fn an_endless_answer_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_even_begin_is_silent() {
-    let provider = HttpProvider::new(choice(), "http://localhost", None).unwrap();
-    let begun = tokio::time::Instant::now();
-    let silence = provider.within_idle(std::future::pending::<()>()).await.unwrap_err();
-    assert_eq!(begun.elapsed(), Duration::from_millis(STREAM_IDLE_MS_MAX));
-    let unfinished = silence.into_failure(
-        "p",
-        &SecretFilter::default(),
-        crate::answer::PartialAnswer::default(),
-    );
-    let (kind, message, retryable) = fault(Err(unfinished));
-    assert_eq!((kind, retryable), (FailureKind::Timeout, true));
-    assert_eq!(message, "`p` sent nothing for 120 seconds; try again, or use another model");
+async fn a_server_that_does_not_even_begin_is_silent_and_an_own_one_is_waited_for_longer() {
+    for (address, seconds) in [
+        ("https://api.openai.com/v1", 120),
+        ("http://localhost:8080", 900),
+        ("https://127.0.0.1/v1", 900),
+        ("http://box.lan:11434/v1", 900),
+    ] {
+        let provider = HttpProvider::new(choice(), address, None).unwrap();
+        assert_eq!(provider.silence.between, Duration::from_millis(STREAM_IDLE_MS_MAX));
+        let begun = tokio::time::Instant::now();
+        let silence =
+            within(provider.silence.first, std::future::pending::<()>()).await.unwrap_err();
+        assert_eq!(begun.elapsed(), Duration::from_secs(seconds), "{address}");
+        let partial = crate::answer::PartialAnswer::default();
+        let unfinished = silence.into_failure("p", &SecretFilter::default(), partial);
+        let (kind, message, retryable) = fault(Err(unfinished));
+        assert_eq!((kind, retryable), (FailureKind::Timeout, true));
+        let expected =
+            format!("`p` sent nothing for {seconds} seconds; try again, or use another model");
+        assert_eq!(message, expected);
+    }
 }
 
 #[tokio::test]

@@ -121,7 +121,9 @@ impl ResponsesReader {
 
     fn add(&mut self, item: NamedItem) -> Result<usize, Fault> {
         if self.items.len() == ANSWER_BLOCKS_MAX {
-            let what = format!("sent more than {ANSWER_BLOCKS_MAX} items in one answer");
+            let what = format!(
+                "sent more than {ANSWER_BLOCKS_MAX} items in one answer: use another model"
+            );
             return Err(Fault::new(FailureKind::Malformed, what));
         }
         self.items.push(item);

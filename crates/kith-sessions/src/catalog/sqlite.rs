@@ -10,13 +10,14 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kith_vocab::blocking::{beside, blocking};
+use kith_vocab::blocking::beside;
 use kith_vocab::ids::{EventId, SessionId};
 use rusqlite::Connection;
 use tokio::sync::OnceCell;
 
 use super::{
-    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage, compare,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, SearchCoverage, SearchUpdate,
+    compare,
 };
 use crate::log::LogError;
 use crate::storage::{FilesAccess, StorageFuture};
@@ -86,7 +87,8 @@ impl SqliteCatalog {
 
 impl Catalog for SqliteCatalog {
     fn stamp(&self, session: SessionId) -> StorageFuture<'_, LogStamp> {
-        Box::pin(async move { Ok(blocking(|| self.store.stat(session))?) })
+        // One look at a file takes less time than to hand the worker's place on for it.
+        Box::pin(async move { Ok(self.store.stat(session)?) })
     }
 
     fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()> {
@@ -115,14 +117,8 @@ impl Catalog for SqliteCatalog {
         self.ask(move |index| tables::checkpoint(index, session, fold_version))
     }
 
-    fn put_passages(
-        &self,
-        session: SessionId,
-        after: SearchCoverage,
-        now: SearchCoverage,
-        passages: Vec<Passage>,
-    ) -> StorageFuture<'_, ()> {
-        self.ask(move |index| passages::put(index, session, (after, now), &passages))
+    fn put_passages(&self, updates: Vec<SearchUpdate>) -> StorageFuture<'_, ()> {
+        self.ask(move |index| passages::put(index, &updates))
     }
 
     fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{outcome, same};
 use crate::catalog::{
     CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, Passage, SearchCoverage,
-    SqliteCatalog,
+    SearchUpdate, SqliteCatalog,
 };
 use crate::disk::DiskFiles;
 use crate::journal::{Cursor, FilesJournal, Journal};
@@ -143,10 +143,9 @@ async fn what_was_said_is_found_by_its_words() {
         let at = |seq| SearchCoverage { seq, log_bytes: seq * 100 };
         let said = |n, text: &str| Passage { event_id: event_id(n), text: text.to_owned() };
         let put = async |session, after, now, passages| {
-            it.catalog
-                .put_passages(session_id(session), at(after), at(now), passages)
-                .await
-                .unwrap();
+            let (session_id, after, now) = (session_id(session), at(after), at(now));
+            let update = SearchUpdate { session_id, after, now, passages };
+            it.catalog.put_passages(vec![update]).await.unwrap();
         };
         let first = vec![said(1, "今天北京天气很好"), said(2, "The garden plan")];
         put(1, 0, 2, first.clone()).await;

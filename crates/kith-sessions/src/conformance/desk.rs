@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use super::{outcome, same};
 use crate::desk::{
-    AcceptOutcome, Desk, ENVELOPE_BYTES_MAX, MemoryDesk, OPEN_ROWS_MAX, Repository, RowOutcome,
-    RowStatus, RowTarget, SqliteDesk, TaintedContent, ThreadRow, Wakeup, WakeupReason,
+    AcceptOutcome, CommandTime, Desk, ENVELOPE_BYTES_MAX, MemoryDesk, OPEN_ROWS_MAX, Repository,
+    RowOutcome, RowStatus, RowTarget, SqliteDesk, TaintedContent, ThreadRow, Wakeup, WakeupReason,
 };
 use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
@@ -431,6 +431,23 @@ async fn a_tainted_content_is_kept_once() {
         assert_eq!(refused, Err(StorageErrorKind::Refused));
         let all = it.desk.tainted_contents().await.unwrap();
         assert_eq!(all, [content("a", NOW + 1), content("b", NOW)]);
+        all
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_time_of_a_command_is_noted_when_it_begins_and_when_it_ends() {
+    on_each(async |it| {
+        let time = |root: &str, began, ended| CommandTime { root: root.to_owned(), began, ended };
+        let noted = [("/b", NOW, None), ("/a", NOW, None), ("/b", NOW, Some(NOW + 5))];
+        for (root, began, ended) in noted {
+            it.desk.note_command(time(root, began, ended)).await.unwrap();
+        }
+        let refused = outcome(it.desk.note_command(time("b", NOW, None)).await);
+        assert_eq!(refused, Err(StorageErrorKind::Refused));
+        let all = it.desk.command_times().await.unwrap();
+        assert_eq!(all, [time("/a", NOW, None), time("/b", NOW, Some(NOW + 5))]);
         all
     })
     .await;

@@ -7,7 +7,7 @@ use kith_vocab::ingress::{
     ATTACHMENTS_MAX, INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX,
 };
 
-use super::{OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository, TaintedContent};
+use super::{CommandTime, OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository, TaintedContent};
 use crate::storage::{StorageError, StorageErrorKind};
 
 /// Names, ids and paths around a message: no platform has any of this length.
@@ -20,6 +20,8 @@ pub const REPOSITORIES_MAX: u64 = 10_000;
 pub const GRANTS_MAX: u64 = 1_000;
 /// Maximum number of contents that are remembered as untrusted.
 pub const TAINTED_CONTENTS_MAX: u64 = 100_000;
+/// Maximum number of times at which commands ran that may have written untrusted text.
+pub const COMMAND_TIMES_MAX: u64 = 10_000;
 /// The longest path on any supported system.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -166,6 +168,21 @@ pub(super) fn too_many_tainted() -> StorageError {
     limit(format!(
         "{TAINTED_CONTENTS_MAX} files are already remembered as written under the influence of \
          untrusted text; go on in a new session (`/new`), which writes without that"
+    ))
+}
+
+pub(super) fn check_command(time: &CommandTime) -> Result<(), StorageError> {
+    if time.root.starts_with('/') && time.root.len() <= PATH_BYTES_MAX {
+        return Ok(());
+    }
+    let message = "the folder of a command must be an absolute path".to_owned();
+    Err(StorageError::new(StorageErrorKind::Refused, message))
+}
+
+pub(super) fn too_many_commands() -> StorageError {
+    limit(format!(
+        "commands that may have written untrusted text are noted for {COMMAND_TIMES_MAX} times \
+         already; work on in a folder that has been used before"
     ))
 }
 

@@ -43,6 +43,28 @@ fn paths_are_told_from_other_words() {
 }
 
 #[test]
+fn what_git_and_patch_write_is_told() {
+    check(
+        "git mv a.txt .envrc",
+        &["Replace /repo/.envrc/a.txt", "Put /repo/.envrc", "Move /repo/a.txt"],
+    );
+    check(
+        "git -C sub mv a.txt b.txt",
+        &["Replace /repo/b.txt/a.txt", "Put /repo/b.txt", "Move /repo/a.txt"],
+    );
+    check("git archive -o .envrc HEAD", &["Replace /repo/.envrc"]);
+    check("git archive -o.envrc HEAD", &["Replace /repo/.envrc"]);
+    check("git archive --outp=.envrc HEAD", &["Replace /repo/.envrc"]);
+    // A file that has the name of a subcommand hides nothing.
+    check(
+        "git mv checkout .envrc",
+        &["Replace /repo/.envrc/checkout", "Put /repo/.envrc", "Move /repo/checkout"],
+    );
+    check("git checkout main", &[]);
+    check("patch .envrc x.patch", &["Write /repo/.envrc", "Read /repo/x.patch"]);
+}
+
+#[test]
 fn what_is_written_is_told() {
     check(
         "cp a.txt out/b.txt",
@@ -105,4 +127,47 @@ fn a_folder_entered_through_a_link_is_not_certain() {
     {
         assert!(!is_understood(command), "{command}");
     }
+}
+
+#[test]
+fn after_a_change_of_folder_that_may_not_have_happened_both_folders_count() {
+    let both = &["Append /repo/x.txt", "Append /repo/out/x.txt"];
+    check("cd out && touch x.txt", &["Append /repo/out/x.txt"]);
+    check("(cd out && ls) && touch x.txt", &["Append /repo/x.txt"]);
+    for command in [
+        "cd out; touch x.txt",
+        "true || cd out && touch x.txt",
+        "ls | cd out && touch x.txt",
+        "! cd out && touch x.txt",
+        "{ ! cd out; } && touch x.txt",
+        "true || { ls; cd out; } && touch x.txt",
+    ] {
+        check(command, both);
+    }
+}
+
+#[test]
+fn a_change_of_folder_behind_a_wrapper_is_not_understood() {
+    let n_obstacles = |command: &str| {
+        let cwd = Path::new("/repo");
+        let request = ShellRequest { command, cwd, network: false, unsandboxed: false };
+        gather(&request, &FakeDisk).obstacles.len()
+    };
+    for command in ["command cd out", "time cd out", "builtin cd out", "nohup pushd out"] {
+        assert_eq!(n_obstacles(&format!("{command} && touch x.txt")), 1, "{command}");
+    }
+    assert_eq!(n_obstacles("command ls cd && grep cd a.txt"), 0);
+}
+
+#[test]
+fn an_obstacle_holds_a_short_text() {
+    let command = format!("cd {}", "a ".repeat(500));
+    let request = ShellRequest {
+        command: &command,
+        cwd: Path::new("/repo"),
+        network: false,
+        unsandboxed: false,
+    };
+    let facts = gather(&request, &FakeDisk);
+    assert_eq!(facts.obstacles[0].text.len(), crate::script::OBSTACLE_CHARS_MAX);
 }

@@ -187,3 +187,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn that_commands_are_missing_is_said_after_any_number_of_obstacles() {
+    let text = "echo $x; ".repeat(60) + &"true; ".repeat(250);
+    let script = parse(&text);
+    assert_eq!(script.obstacles.len(), OBSTACLES_MAX);
+    assert!(script.obstacles.iter().any(|it| it.kind == ObstacleKind::TooLong));
+}

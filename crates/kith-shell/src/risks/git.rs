@@ -5,74 +5,34 @@ use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Subcommands that change nothing outside the repository and lose nothing that cannot be found
 /// again.
-const HARMLESS: [&str; 56] = [
-    "add",
-    "annotate",
-    "apply",
-    "archive",
-    "blame",
-    "bundle",
-    "cat-file",
-    "check-attr",
-    "check-ignore",
-    "check-mailmap",
-    "check-ref-format",
-    "cherry",
-    "cherry-pick",
-    "commit",
-    "commit-graph",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "grep",
-    "hash-object",
-    "help",
-    "init",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "merge-tree",
-    "mv",
-    "name-rev",
-    "range-diff",
-    "reflog",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "status",
-    "stripspace",
-    "switch",
-    "symbolic-ref",
-    "var",
-    "verify-commit",
-    "verify-tag",
-    "version",
-    "whatchanged",
-    "write-tree",
-    "--version",
+#[rustfmt::skip]
+const HARMLESS: &[&str] = &[
+    "add", "annotate", "apply", "archive", "blame", "bundle", "cat-file", "check-attr",
+    "check-ignore", "check-mailmap", "check-ref-format", "cherry", "cherry-pick", "commit",
+    "commit-graph", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree",
+    "for-each-ref", "format-patch", "fsck", "grep", "hash-object", "help", "init", "log",
+    "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "mv", "name-rev", "range-diff",
+    "reflog", "rev-list", "rev-parse", "revert", "shortlog", "show", "show-branch", "show-ref",
+    "status", "stripspace", "switch", "symbolic-ref", "var", "verify-commit", "verify-tag",
+    "version", "whatchanged", "write-tree", "--version",
 ];
 
-const NETWORK: [&str; 8] =
-    ["clone", "fetch", "ls-remote", "pull", "push", "remote-update", "request-pull", "send-email"];
+#[rustfmt::skip]
+const NETWORK: &[&str] = &[
+    "clone", "fetch", "ls-remote", "pull", "push", "remote-update", "request-pull", "send-email",
+];
 
 /// Subcommands that lose changes or history.
-const DESTRUCTIVE: [&str; 8] =
-    ["clean", "rm", "gc", "prune", "filter-branch", "update-ref", "replace", "rebase"];
+#[rustfmt::skip]
+const DESTRUCTIVE: &[&str] = &[
+    "clean", "rm", "gc", "prune", "filter-branch", "update-ref", "replace", "rebase",
+];
 
 /// Options before the subcommand that only change what is printed, or where.
-const GLOBAL_FLAGS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+#[rustfmt::skip]
+const GLOBAL_FLAGS: &[&str] = &[
+    "--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs",
+];
 
 pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
     let mut arguments = command.arguments.iter().map(String::as_str);
@@ -122,6 +82,7 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         "branch" | "tag" if has(&["-D", "-d", "--delete", "-f", "--force", "-M"]) => {
             RiskKind::Destructive
         }
+        "apply" | "am" if !only_tells(&rest) => RiskKind::UnnamedFiles,
         "stash" if has(&["drop", "clear"]) => RiskKind::Destructive,
         "worktree" if has(&["remove", "prune"]) => RiskKind::Destructive,
         "reflog" if has(&["expire", "delete"]) => RiskKind::Destructive,
@@ -141,6 +102,17 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         _ => RiskKind::RunsOther,
     };
     finding(kind, &word)
+}
+
+/// Whether `apply` and `am`, which change the files that a patch names, are to change none.
+fn only_tells(arguments: &[&str]) -> bool {
+    let tells = |it: &&str| {
+        let of_apply = matches!(*it, "--check" | "--stat" | "--numstat" | "--summary");
+        of_apply || matches!(*it, "--abort" | "--quit" | "--show-current-patch")
+    };
+    let changes = ["--apply", "--index", "--cached"];
+    let changes = |it: &&str| changes.iter().any(|option| is_option(option, it));
+    arguments.iter().any(tells) && !arguments.iter().any(changes)
 }
 
 /// Options of subcommands that name a program.

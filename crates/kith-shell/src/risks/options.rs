@@ -3,48 +3,46 @@
 use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Options by which programs run others or load their code, whatever else they do.
-const RUN_OPTIONS: [(&str, &[&str]); 45] = [
-    ("ant", &["-f", "-file", "-buildfile", "-lib"]),
-    ("bat", &["--pager"]),
-    ("bazel", &["--run_under"]),
-    ("c++", &["-wrapper", "-specs", "-B", "-fplugin"]),
-    ("cargo", &["--config", "-C"]),
-    ("cc", &["-wrapper", "-specs", "-B", "-fplugin"]),
-    ("clang", &["-fplugin", "-fpass-plugin", "-B", "-Xclang"]),
-    ("clang++", &["-fplugin", "-fpass-plugin", "-B", "-Xclang"]),
-    ("cmake", &["-E", "-P", "-C"]),
-    ("ctest", &["-S", "--script", "--build-and-test"]),
-    ("date", &["-s", "--set", "-f", "--file"]),
-    ("file", &["-m", "--magic-file", "-C"]),
-    ("g++", &["-wrapper", "-specs", "-B", "-fplugin"]),
-    ("gcc", &["-wrapper", "-specs", "-B", "-fplugin"]),
-    ("ghc", &["-e", "-pgmF", "-pgml", "-fplugin"]),
-    ("go", &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"]),
-    ("gmake", &["--eval", "-E", "-f", "--file", "--makefile", "-I", "--include-dir"]),
-    ("gradle", &["-I", "--init-script", "-b", "-c", "-p", "--project-dir"]),
-    ("hostname", &["-F", "--file", "-b"]),
-    ("install", &["-s", "--strip-program"]),
-    ("java", &["-agentpath", "-agentlib", "-javaagent", "-XX"]),
-    ("just", &["-c", "--command", "--shell", "--shell-arg", "-f", "--justfile", "--chooser"]),
-    ("ld", &["-plugin", "--plugin", "-rpath"]),
-    ("make", &["--eval", "-E", "-f", "--file", "--makefile", "-I", "--include-dir"]),
-    ("mvn", &["-s", "--settings", "-gs", "-f", "--file"]),
-    ("npm", &["--script-shell", "--node-options", "--prefix"]),
-    ("npx", &["-c", "--call", "--shell"]),
-    ("patch", &["-e", "--ed"]),
-    ("pnpm", &["--script-shell", "--dir", "--shell-mode"]),
-    ("protoc", &["--plugin"]),
-    ("pytest", &["-c", "--rootdir", "--pdb", "--pdbcls", "-p"]),
-    ("rake", &["-e", "--execute", "-E", "--execute-continue", "-p", "--execute-print", "-r", "-f"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("rustc", &["-Clinker", "--codegen", "-Zcodegen-backend"]),
-    ("scala", &["-e", "-execute"]),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
-    ("strip", &["--plugin"]),
-    ("swift", &["-e", "-load-plugin-library"]),
+const RUN_OPTIONS: &[(&[&str], &[&str])] = &[
+    (&["ant"], &["-f", "-file", "-buildfile", "-lib"]),
+    (&["bat"], &["--pager"]),
+    (&["bazel"], &["--run_under"]),
+    (&["cargo"], &["--config", "-C"]),
+    (&["cc", "c++", "gcc", "g++"], &["-wrapper", "-specs", "-B", "-fplugin"]),
+    (&["clang", "clang++"], &["-fplugin", "-fpass-plugin", "-B", "-Xclang"]),
+    (&["cmake"], &["-E", "-P", "-C"]),
+    (&["ctest"], &["-S", "--script", "--build-and-test"]),
+    (&["date"], &["-s", "--set", "-f", "--file"]),
+    (&["file"], &["-m", "--magic-file", "-C"]),
+    (&["ghc"], &["-e", "-pgmF", "-pgml", "-fplugin"]),
+    (&["go"], &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"]),
+    (&["gradle"], &["-I", "--init-script", "-b", "-c", "-p", "--project-dir"]),
+    (&["hostname"], &["-F", "--file", "-b"]),
+    (&["install"], &["-s", "--strip-program"]),
+    (&["java"], &["-agentpath", "-agentlib", "-javaagent", "-XX"]),
+    (&["just"], &["-c", "--command", "--shell", "--shell-arg", "-f", "--justfile", "--chooser"]),
+    (&["ld"], &["-plugin", "--plugin", "-rpath"]),
+    (&["make", "gmake"], &["--eval", "-E", "-f", "--file", "--makefile", "-I", "--include-dir"]),
+    (&["mvn"], &["-s", "--settings", "-gs", "-f", "--file"]),
+    (&["npm"], &["--script-shell", "--node-options", "--prefix"]),
+    (&["npx"], &["-c", "--call", "--shell"]),
+    (&["patch"], &["-e", "--ed"]),
+    (&["pnpm"], &["--script-shell", "--dir", "--shell-mode"]),
+    (&["protoc"], &["--plugin"]),
+    (&["pytest"], &["-c", "--rootdir", "--pdb", "--pdbcls", "-p"]),
     (
-        "tar",
+        &["rake"],
+        &["-e", "--execute", "-E", "--execute-continue", "-p", "--execute-print", "-r", "-f"],
+    ),
+    (&["rg"], &["--pre", "--hostname-bin"]),
+    (&["rustc"], &["-Clinker", "--codegen", "-Zcodegen-backend"]),
+    (&["scala"], &["-e", "-execute"]),
+    (&["sort"], &["--compress-program"]),
+    (&["split"], &["--filter"]),
+    (&["strip"], &["--plugin"]),
+    (&["swift"], &["-e", "-load-plugin-library"]),
+    (
+        &["tar"],
         &[
             "--checkpoint-action",
             "--to-command",
@@ -55,24 +53,22 @@ const RUN_OPTIONS: [(&str, &[&str]); 45] = [
             "--new-volume-script",
         ],
     ),
-    ("tox", &["-c", "--conf", "-x", "--override"]),
+    (&["tox"], &["-c", "--conf", "-x", "--override"]),
     // It keeps the bits by which programs run as their owner.
-    ("unzip", &["-K"]),
-    ("yarn", &["--cwd", "--script-shell", "--use-yarnrc"]),
-    ("yq", &["--load"]),
-    ("zip", &["-T", "-TT", "--unzip-command"]),
+    (&["unzip"], &["-K"]),
+    (&["yarn"], &["--cwd", "--script-shell", "--use-yarnrc"]),
+    (&["yq"], &["--load"]),
+    (&["zip"], &["-T", "-TT", "--unzip-command"]),
 ];
 
 /// Parts of words that name a program to be run.
-const RUN_PARTS: [(&str, &[&str]); 8] = [
-    ("c++", &["-wrapper", "-plugin"]),
-    ("gcc", &["-wrapper", "-plugin"]),
-    ("gmake", &["SHELL", "MAKE=", "CC=", "CXX=", "LD=", "AR=", "AS=", "FLAGS="]),
-    ("java", &["javaagent", "agentpath", "agentlib"]),
-    ("make", &["SHELL", "MAKE=", "CC=", "CXX=", "LD=", "AR=", "AS=", "FLAGS="]),
-    ("mvn", &["exec:", "exec.", "antrun:"]),
-    ("rustc", &["linker", "-plugin"]),
-    ("sbt", &["eval ", "eval:"]),
+const RUN_PARTS: &[(&[&str], &[&str])] = &[
+    (&["cc", "c++", "gcc", "g++"], &["-wrapper", "-plugin"]),
+    (&["java"], &["javaagent", "agentpath", "agentlib"]),
+    (&["make", "gmake"], &["SHELL", "MAKE=", "CC=", "CXX=", "LD=", "AR=", "AS=", "FLAGS="]),
+    (&["mvn"], &["exec:", "exec.", "antrun:"]),
+    (&["rustc"], &["linker", "-plugin"]),
+    (&["sbt"], &["eval ", "eval:"]),
 ];
 
 /// They print or compare their arguments; a word that looks like an option of others is text.
@@ -98,13 +94,13 @@ fn is_own_option(name: &str) -> bool {
 }
 
 pub(super) fn that_runs_programs<'a>(command: &'a ProgramCall<'_>) -> Option<&'a str> {
-    let own = RUN_OPTIONS.iter().find(|(name, _)| *name == command.name);
+    let own = RUN_OPTIONS.iter().find(|(names, _)| names.contains(&command.name));
     let found = own.and_then(|(_, options)| command.has(options));
     if found.is_some() || super::tables::is_interpreter(command.name) {
         return found;
     }
     let words = || command.arguments.iter().map(String::as_str);
-    let parts = RUN_PARTS.iter().find(|(name, _)| *name == command.name);
+    let parts = RUN_PARTS.iter().find(|(names, _)| names.contains(&command.name));
     let has_part =
         |word: &&str| parts.is_some_and(|(_, all)| all.iter().any(|it| word.contains(it)));
     if let Some(word) = words().find(has_part) {
@@ -152,6 +148,17 @@ pub(super) fn of_find(command: &ProgramCall<'_>) -> Option<Finding> {
     command.has(&["-delete"]).and_then(|it| finding(RiskKind::Destructive, it))
 }
 
+/// Without a file to change, a patch changes whichever files it names itself.
+pub(super) fn of_patch(command: &ProgramCall<'_>) -> Option<Finding> {
+    // Beside options, a word may as well be the value of one.
+    let has_options = command.arguments.iter().any(|it| it.starts_with('-'));
+    let changes_one = !has_options && command.operands().next().is_some();
+    if changes_one || command.has_exactly("--dry-run") {
+        return None;
+    }
+    finding(RiskKind::UnnamedFiles, command.name)
+}
+
 /// Files that run with the rights of their owner.
 pub(super) fn of_chmod(command: &ProgramCall<'_>) -> Option<Finding> {
     let mode = command.operands().next()?;
@@ -162,44 +169,33 @@ pub(super) fn of_chmod(command: &ProgramCall<'_>) -> Option<Finding> {
 }
 
 /// Subcommands that need the network, or change more than the project.
-const NETWORK_SUBCOMMANDS: [(&str, &str); 16] = [
+const NETWORK_SUBCOMMANDS: &[(&[&str], &str)] = &[
     (
-        "bun",
-        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
+        &["bun", "npm", "pnpm", "yarn"],
+        "install i ci add update up upgrade publish login adduser outdated audit view info search \
+         exec x dlx create init link remove uninstall unpublish token owner access install-test it \
+         global",
     ),
-    ("bundle", "install update add config"),
-    ("cargo", "install add update fetch search publish login logout owner yank info uninstall"),
-    ("composer", "install update require global remove self-update create-project"),
-    ("deno", "install add upgrade publish repl jupyter"),
-    ("dotnet", "add restore tool nuget new workload"),
-    ("gem", "install update push uninstall fetch"),
-    ("go", "get install clean"),
-    ("mix", "deps.get deps.update archive.install local.hex hex.publish"),
-    (
-        "npm",
-        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
-    ),
-    ("pip", "install download wheel uninstall search index config cache"),
-    ("pip3", "install download wheel uninstall search index config cache"),
-    (
-        "pnpm",
-        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
-    ),
-    ("poetry", "add install update publish lock self remove source"),
-    ("uv", "add sync lock tool python publish self remove"),
-    (
-        "yarn",
-        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
-    ),
+    (&["bundle"], "install update add config"),
+    (&["cargo"], "install add update fetch search publish login logout owner yank info uninstall"),
+    (&["composer"], "install update require global remove self-update create-project"),
+    (&["deno"], "install add upgrade publish repl jupyter"),
+    (&["dotnet"], "add restore tool nuget new workload"),
+    (&["gem"], "install update push uninstall fetch"),
+    (&["go"], "get install clean"),
+    (&["mix"], "deps.get deps.update archive.install local.hex hex.publish"),
+    (&["pip", "pip3"], "install download wheel uninstall search index config cache"),
+    (&["poetry"], "add install update publish lock self remove source"),
+    (&["uv"], "add sync lock tool python publish self remove"),
 ];
 
 /// Subcommands that run code from the command line, or change which code runs.
-const CODE_SUBCOMMANDS: [(&str, &str); 5] = [
-    ("bun", "eval"),
-    ("deno", "eval"),
-    ("dotnet", "exec"),
-    ("gem", "open"),
-    ("npm", "explore edit config set pkg set-script"),
+const CODE_SUBCOMMANDS: &[(&[&str], &str)] = &[
+    (&["bun"], "eval"),
+    (&["deno"], "eval"),
+    (&["dotnet"], "exec"),
+    (&["gem"], "open"),
+    (&["npm"], "explore edit config set pkg set-script"),
 ];
 
 /// Package managers: what the project says runs in the sandbox, the rest needs more.
@@ -212,8 +208,8 @@ pub(super) fn of_package_manager(command: &ProgramCall<'_>) -> Option<Finding> {
     let subcommand = operands.next().unwrap_or_default();
     let second = operands.next().unwrap_or_default();
     let word = format!("{name} {subcommand}");
-    let is_in = |table: &[(&str, &str)]| {
-        let row = table.iter().find(|(program, _)| *program == name);
+    let is_in = |table: &[(&[&str], &str)]| {
+        let row = table.iter().find(|(programs, _)| programs.contains(&name));
         row.is_some_and(|(_, words)| words.split(' ').any(|it| it == subcommand))
     };
     let starts_interpreter = matches!(subcommand, "exec" | "run")
@@ -221,12 +217,12 @@ pub(super) fn of_package_manager(command: &ProgramCall<'_>) -> Option<Finding> {
         && matches!(second, "sh" | "bash" | "python" | "python3" | "ruby" | "node");
     let has_code = matches!(name, "deno" | "bun") && command.has(&["-e", "-p"]).is_some();
     let sets_go = name == "go" && subcommand == "env" && command.has(&["-w"]).is_some();
-    if is_in(&CODE_SUBCOMMANDS) || starts_interpreter || has_code || sets_go {
+    if is_in(CODE_SUBCOMMANDS) || starts_interpreter || has_code || sets_go {
         return finding(RiskKind::RunsOther, &word);
     }
     let is_module = name == "go" && subcommand == "mod" && matches!(second, "download" | "tidy");
     let is_offline = command.has_exactly("--offline");
-    if (is_in(&NETWORK_SUBCOMMANDS) || is_module) && !is_offline {
+    if (is_in(NETWORK_SUBCOMMANDS) || is_module) && !is_offline {
         return finding(RiskKind::Network, &word);
     }
     None

@@ -3,35 +3,12 @@
 use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Modules of Python that serve, debug, install, or run code from the command line.
-const PYTHON_MODULES: [&str; 28] = [
-    "antigravity",
-    "asyncio",
-    "bdb",
-    "cProfile",
-    "code",
-    "codeop",
-    "ensurepip",
-    "ftplib",
-    "http.server",
-    "idlelib",
-    "imaplib",
-    "nntplib",
-    "pdb",
-    "pip",
-    "poplib",
-    "profile",
-    "pty",
-    "runpy",
-    "smtpd",
-    "smtplib",
-    "sqlite3",
-    "telnetlib",
-    "timeit",
-    "trace",
-    "turtledemo",
-    "webbrowser",
-    "wsgiref.simple_server",
-    "xmlrpc.server",
+#[rustfmt::skip]
+const PYTHON_MODULES: &[&str] = &[
+    "antigravity", "asyncio", "bdb", "cProfile", "code", "codeop", "ensurepip", "ftplib",
+    "http.server", "idlelib", "imaplib", "nntplib", "pdb", "pip", "poplib", "profile", "pty",
+    "runpy", "smtpd", "smtplib", "sqlite3", "telnetlib", "timeit", "trace", "turtledemo",
+    "webbrowser", "wsgiref.simple_server", "xmlrpc.server",
 ];
 
 /// The options of an interpreter that only change how a script runs.
@@ -214,7 +191,7 @@ fn is_plain_sed(script: &str) -> bool {
     false
 }
 
-/// What follows `/a/b/`.
+/// What follows `/a/b/`, all of it in one line: with an end of line within, sed reads another script.
 fn after_delimiters(text: &str, delimiter: char) -> Option<&str> {
     let mut n_seen = 0;
     let mut is_escaped = false;
@@ -223,6 +200,8 @@ fn after_delimiters(text: &str, delimiter: char) -> Option<&str> {
             is_escaped = false;
         } else if ch == '\\' {
             is_escaped = true;
+        } else if ch == '\n' {
+            return None;
         } else if ch == delimiter {
             n_seen += 1;
             if n_seen == 3 {
@@ -242,11 +221,11 @@ fn without_addresses(text: &str) -> &str {
         let Some(pattern) = rest.strip_prefix('/') else { return rest };
         let mut is_escaped = false;
         let end = pattern.char_indices().find(|(_, ch)| {
-            let is_end = *ch == '/' && !is_escaped;
+            let is_end = matches!(ch, '/' | '\n') && !is_escaped;
             is_escaped = *ch == '\\' && !is_escaped;
             is_end
         });
-        let Some((end, _)) = end else { return text };
+        let Some((end, '/')) = end else { return text };
         rest = pattern[end + 1..].trim_start_matches('I');
     }
     rest

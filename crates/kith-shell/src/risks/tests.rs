@@ -46,6 +46,20 @@ fn git_is_judged_by_its_subcommand_and_options() {
 }
 
 #[test]
+fn a_patch_that_names_its_files_itself_is_asked_about() {
+    for command in ["git apply x.patch", "git apply --check --apply x", "git am x.patch"] {
+        check(command, &[RiskKind::UnnamedFiles]);
+    }
+    for command in ["patch -p1", "patch -p1 -i x.patch", "patch -d sub --input=x.patch"] {
+        check(command, &[RiskKind::UnnamedFiles]);
+    }
+    for command in ["git apply --stat x.patch", "git am --abort", "patch --dry-run -p1"] {
+        check(command, &[]);
+    }
+    check("patch src/a.rs x.patch", &[]);
+}
+
+#[test]
 fn options_cut_short_are_the_options() {
     for command in
         ["sort --comp=./x f", "tar cf a.tar --checkpoint-a=exec=sh b", "split --filt=sh f"]
@@ -163,5 +177,50 @@ fn interpreters_run_files_and_no_text() {
         "bash -o pipefail -c x",
     ] {
         check(command, &[RiskKind::InlineCode]);
+    }
+}
+
+#[test]
+fn an_end_of_options_counts_for_the_command_that_it_is_given_to() {
+    let has_options = |argv: &[&str]| {
+        let segment = SegmentFacts {
+            joint: Joint::First,
+            argv: argv.iter().map(|&it| it.to_owned()).collect(),
+            replaced: vec![argv.len() - 1],
+            environment: Vec::new(),
+            program: ProgramFacts {
+                name: argv[0].to_owned(),
+                path: None,
+                place: ProgramPlace::System,
+            },
+            paths: Vec::new(),
+        };
+        risks(&segment).iter().any(|it| it.kind == RiskKind::Options)
+    };
+    // Only where a pattern begins with what may be a hyphen can it stand for an option.
+    for (pattern, expected) in
+        [("*", true), ("*.c", true), ("-*", true), ("[a]x", true), ("./*", false), ("src/*", false)]
+    {
+        assert_eq!(has_options(&["make", pattern]), expected, "{pattern}");
+    }
+    assert!(!has_options(&["make", "--", "*"]));
+    assert!(!has_options(&["nice", "--", "make", "--", "*"]));
+    assert!(has_options(&["nice", "--", "make", "*"]));
+}
+
+#[test]
+fn a_script_of_sed_is_read_line_by_line() {
+    let sed = |script: &str| kinds(&["sed", script, "f"]);
+    assert_eq!(sed("a one\\\ntwo"), [RiskKind::InlineCode]);
+    // To sed, the second line belongs to the text of the first, and the third is a command.
+    assert_eq!(sed("a one\\\ns/\ne id\n# / /"), [RiskKind::InlineCode]);
+    assert_eq!(sed("a one\\\n/\ne id\n/p"), [RiskKind::InlineCode]);
+    assert_eq!(sed("s/a/b\\\nc/"), []);
+}
+
+#[test]
+fn every_name_of_a_compiler_is_judged_alike() {
+    for name in ["cc", "c++", "gcc", "g++"] {
+        check(&format!("{name} -Wl,-plugin=x.so a.c"), &[RiskKind::RunsOther]);
     }
 }

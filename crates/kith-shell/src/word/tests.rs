@@ -55,12 +55,3 @@ fn braces_make_several_words_of_one() {
         assert_eq!(words[0].form, WordForm::Unknown, "{source}");
     }
 }
-
-#[test]
-fn a_pattern_may_stand_for_options_only_where_it_begins_with_one() {
-    for (source, expected) in
-        [("*", true), ("*.c", true), ("-*", true), ("[a]x", true), ("./*", false), ("src/*", false)]
-    {
-        assert_eq!(Word::read(source).may_be_option(), expected, "{source}");
-    }
-}

@@ -22,3 +22,12 @@ fn a_file_that_appears_meanwhile_is_not_replaced() {
     assert_eq!(std::fs::read_to_string(folder.path().join("a")).unwrap(), "of another");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }
+
+#[test]
+fn a_file_is_private_while_it_is_written_in_place_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let handle = File::open(folder.path()).unwrap();
+    let old = handle.metadata().unwrap();
+    let (_, file) = temporary_file(handle.as_fd(), Path::new("a"), Some(&old)).unwrap();
+    assert_eq!(file.metadata().unwrap().mode() & 0o077, 0);
+}

@@ -10,6 +10,8 @@ use kith_vocab::digest::hex;
 use kith_vocab::tool::{Progress, SpillFile, TOOL_OUTPUT_BYTES_MAX};
 use sha2::{Digest, Sha256};
 
+use crate::random_name::random_name;
+
 /// Bytes of output after which a command is ended.
 pub(crate) const COMMAND_OUTPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Bytes kept of the beginning and of the end of an output that is too long for a result.
@@ -110,11 +112,7 @@ impl CommandOutput {
 
 impl Spill {
     fn make() -> io::Result<Spill> {
-        // Anybody may make files in the folder for temporary files; nobody can guess this name.
-        let mut random = [0; 16];
-        File::open("/dev/urandom")?.read_exact(&mut random)?;
-        let name = format!("kith-output-{}", hex(&random));
-        let path = std::env::temp_dir().join(name);
+        let path = std::env::temp_dir().join(random_name("kith-output")?);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Spill { path, file, hash: Sha256::new() })
     }

@@ -7,56 +7,23 @@
 const SKIPPED: [&str; 6] = ["script", "style", "noscript", "template", "svg", "iframe"];
 
 /// Elements that stand on lines of their own.
-const BLOCKS: [&str; 29] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "br",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "p",
-    "pre",
-    "section",
-    "title",
-    "tr",
+#[rustfmt::skip]
+const BLOCKS: &[&str] = &[
+    "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset",
+    "figcaption", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
+    "main", "nav", "p", "pre", "section", "title", "tr",
 ];
 
 /// Characters that are written by name.
-const ENTITIES: [(&str, &str); 14] = [
-    ("amp", "&"),
-    ("lt", "<"),
-    ("gt", ">"),
-    ("quot", "\""),
-    ("apos", "'"),
-    ("nbsp", " "),
-    ("mdash", "—"),
-    ("ndash", "–"),
-    ("hellip", "…"),
-    ("laquo", "«"),
-    ("raquo", "»"),
-    ("copy", "©"),
-    ("middot", "·"),
-    ("bull", "•"),
+#[rustfmt::skip]
+const ENTITIES: &[(&str, &str)] = &[
+    ("amp", "&"), ("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("nbsp", " "),
+    ("mdash", "—"), ("ndash", "–"), ("hellip", "…"), ("laquo", "«"), ("raquo", "»"), ("copy", "©"),
+    ("middot", "·"), ("bull", "•"),
 ];
 
+/// Bytes of a tag in which quotes are looked at. More would let a page of quotes take long.
+const TAG_BYTES_MAX: usize = 1024;
 /// The longest name of a character, with what surrounds it.
 const ENTITY_BYTES_MAX: usize = 12;
 
@@ -66,6 +33,11 @@ pub(super) fn to_text(html: &str) -> String {
     while let Some(start) = rest.find('<') {
         page.add_text(&rest[..start]);
         rest = &rest[start..];
+        if !begins_tag(rest) {
+            page.add_text("<");
+            rest = &rest[1..];
+            continue;
+        }
         let end = tag_end(rest);
         let tag = Tag::of(&rest[..end]);
         rest = &rest[end..];
@@ -79,10 +51,30 @@ pub(super) fn to_text(html: &str) -> String {
     page.finish()
 }
 
+/// Whether a `<` begins a tag; otherwise it is a sign of the text, as in `a < b`.
+fn begins_tag(text: &str) -> bool {
+    let next = text.as_bytes().get(1);
+    next.is_none_or(|it| it.is_ascii_alphabetic() || matches!(it, b'/' | b'!' | b'?'))
+}
+
 /// Where a tag or a comment ends; at the end of the text if it does not.
 fn tag_end(text: &str) -> usize {
     let end_of = |mark: &str| text.find(mark).map_or(text.len(), |at| at + mark.len());
-    if text.starts_with("<!--") { end_of("-->") } else { end_of(">") }
+    if text.starts_with("<!--") {
+        return end_of("-->");
+    }
+    // A `>` within quotes belongs to the value of an attribute.
+    let mut quote = None;
+    for (at, byte) in text.bytes().enumerate().take(TAG_BYTES_MAX) {
+        match (quote, byte) {
+            (None, b'>') => return at + 1,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => (),
+        }
+    }
+    // The quotes do not pair, or it is very long.
+    end_of(">")
 }
 
 /// What follows the end of an element.
@@ -132,12 +124,16 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
 struct PageText {
     text: String,
     links: Vec<Option<String>>,
+    /// How many elements around are `pre`, whose blanks and line ends count.
+    n_preformatted: usize,
 }
 
 impl PageText {
     fn add_text(&mut self, raw: &str) {
         for ch in decoded(raw).chars() {
-            if !ch.is_whitespace() {
+            if self.n_preformatted > 0 {
+                self.add_preformatted(ch);
+            } else if !ch.is_whitespace() {
                 self.text.push(ch);
             } else if !self.text.is_empty() && !self.text.ends_with([' ', '\n']) {
                 self.text.push(' ');
@@ -145,9 +141,21 @@ impl PageText {
         }
     }
 
+    /// At most one empty line in a row, and none at the beginning.
+    fn add_preformatted(&mut self, ch: char) {
+        let is_surplus = self.text.is_empty() || self.text.ends_with("\n\n");
+        if ch != '\r' && !(ch == '\n' && is_surplus) {
+            self.text.push(ch);
+        }
+    }
+
     fn add_tag(&mut self, tag: &Tag) {
         if tag.name == "a" {
             self.add_link(tag);
+        }
+        if tag.name == "pre" {
+            let n = self.n_preformatted;
+            self.n_preformatted = if tag.is_closing { n.saturating_sub(1) } else { n + 1 };
         }
         if BLOCKS.contains(&tag.name.as_str()) {
             self.break_line(if tag.name == "br" || tag.name == "li" { 1 } else { 2 });
@@ -235,6 +243,9 @@ mod tests {
             "see this (https://x.org/?a=1&b)!",
         );
         check("a &lt;b&gt; &#65;&#x42; &unknown; & c", "a <b> AB &unknown; & c");
+        check("a<pre>\nif b:\n    <b>c</b>\n</pre>d", "a\n\nif b:\n    c\n\nd");
+        check("<p>if a < b and 1 <2</p><p>c > d</p>", "if a < b and 1 <2\n\nc > d");
+        check("<a title='a > b' href=/x>y</a> <b title=\"'>z", "y (/x) z");
         check("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\n\nc");
     }
 
@@ -265,5 +276,6 @@ mod tests {
         let nested = "<div>".repeat(100_000);
         assert_eq!(to_text(&nested), "\n");
         to_text(&"<script></scrip".repeat(20_000));
+        to_text(&"<a \">\"".repeat(5_000));
     }
 }

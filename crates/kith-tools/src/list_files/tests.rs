@@ -250,7 +250,7 @@ fn folder_that_cannot_be_read_is_said() {
         fs::set_permissions(&shut, Permissions::from_mode(0o700)).unwrap();
         let expected = ".: 3 matches of `**`, 1 folder could not be read\na/\na/x\nshut/\n";
         assert_eq!(beneath, expected);
-        assert_eq!(itself, "error: `shut` may not be read: permission denied by the system");
+        assert_eq!(itself, "error: `shut` cannot be read: permission denied");
     });
 }
 

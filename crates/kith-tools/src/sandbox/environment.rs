@@ -3,61 +3,27 @@
 use std::path::{Path, PathBuf};
 
 /// Variables that say where package caches lie.
-const CACHES: [&str; 10] = [
-    "CARGO_HOME",
-    "DENO_DIR",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPATH",
-    "NPM_CONFIG_CACHE",
-    "PIP_CACHE_DIR",
-    "UV_CACHE_DIR",
-    "YARN_CACHE_FOLDER",
-    "npm_config_cache",
+#[rustfmt::skip]
+const CACHES: &[&str] = &[
+    "CARGO_HOME", "DENO_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "NPM_CONFIG_CACHE",
+    "PIP_CACHE_DIR", "UV_CACHE_DIR", "YARN_CACHE_FOLDER", "npm_config_cache",
 ];
 
 /// Variables that say where tool chains lie.
-const TOOL_CHAINS: [&str; 8] = [
-    "CONDA_PREFIX",
-    "GOROOT",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "PNPM_HOME",
-    "PYENV_ROOT",
-    "RUSTUP_HOME",
+#[rustfmt::skip]
+const TOOL_CHAINS: &[&str] = &[
+    "CONDA_PREFIX", "GOROOT", "JAVA_HOME", "NVM_DIR", "PNPM_HOME", "PYENV_ROOT", "RUSTUP_HOME",
     "VIRTUAL_ENV",
 ];
 
 /// Other variables that pass.
-const ALLOWED: [&str; 28] = [
-    "CC",
-    "CFLAGS",
-    "CURL_CA_BUNDLE",
-    "CXX",
-    "CXXFLAGS",
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "LDFLAGS",
-    "LD_LIBRARY_PATH",
-    "LOGNAME",
-    "MAKEFLAGS",
-    "NODE_EXTRA_CA_CERTS",
-    "NODE_PATH",
-    "PATH",
-    "PIP_CERT",
-    "PKG_CONFIG_PATH",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONPATH",
-    "PYTHONUNBUFFERED",
-    "REQUESTS_CA_BUNDLE",
-    "RUSTFLAGS",
-    "RUSTUP_TOOLCHAIN",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TZ",
-    "USER",
+#[rustfmt::skip]
+const ALLOWED: &[&str] = &[
+    "CC", "CFLAGS", "CURL_CA_BUNDLE", "CXX", "CXXFLAGS", "HOME", "LANG", "LANGUAGE", "LDFLAGS",
+    "LD_LIBRARY_PATH", "LOGNAME", "MAKEFLAGS", "NODE_EXTRA_CA_CERTS", "NODE_PATH", "PATH",
+    "PIP_CERT", "PKG_CONFIG_PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED",
+    "REQUESTS_CA_BUNDLE", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE",
+    "TZ", "USER",
 ];
 
 /// Set for every command: nobody is there to page through output or to type a password.
@@ -75,7 +41,7 @@ pub fn for_command(
     variables: impl IntoIterator<Item = (String, String)>,
     is_sandboxed: bool,
 ) -> Vec<(String, String)> {
-    let named = [&ALLOWED[..], &CACHES, &TOOL_CHAINS];
+    let named = [ALLOWED, CACHES, TOOL_CHAINS];
     let passes = |name: &str| named.iter().any(|it| it.contains(&name)) || name.starts_with("LC_");
     let mut kept: Vec<(String, String)> =
         variables.into_iter().filter(|(name, _)| passes(name)).collect();
@@ -94,7 +60,7 @@ pub fn named_folders(variables: &[(String, String)]) -> (Vec<PathBuf>, Vec<PathB
         let real = folders.filter(|it| it.is_absolute()).filter_map(|it| it.canonicalize().ok());
         real.collect()
     };
-    (of(&CACHES), of(&TOOL_CHAINS))
+    (of(CACHES), of(TOOL_CHAINS))
 }
 
 /// The folders of the search path for programs, where they really lie.

@@ -1,24 +1,28 @@
 //! A supervisor started from the host, and the command it runs.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::SUPERVISOR_COMMAND;
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX};
 
 /// Bytes of a supervisor's answer.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
-
-/// Time that a supervisor may take to answer when its command was stopped. It may list the index of git.
-const STOPPED_ANSWER_MAX: Duration = Duration::from_secs(30);
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How long the answer is waited for at once, before it is asked whether the command was stopped.
+const ANSWER_ROUND: Duration = Duration::from_secs(1);
+/// Rounds that a supervisor may take to answer when its command was stopped. It may list the index of git.
+const STOPPED_ROUNDS_MAX: u32 = 30;
 
 /// A supervisor with a command. Dropping it ends both, and everything that was started.
 pub struct RunningCommand {
     control: UnixStream,
+    is_stopped: Arc<AtomicBool>,
     /// Until it is reaped.
     supervisor: Option<Child>,
 }
@@ -33,7 +37,7 @@ pub fn launch(
     let mut line = serde_json::to_vec(spec)?;
     line.push(b'\n');
     if line.len() > SPEC_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is too long"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the command is too long"));
     }
     let (control, theirs) = UnixStream::pair()?;
     let supervisor = Command::new(supervisor)
@@ -46,7 +50,8 @@ pub fn launch(
         .stdout(stdout)
         .stderr(stderr)
         .spawn()?;
-    let mut running = RunningCommand { control, supervisor: Some(supervisor) };
+    let is_stopped = Arc::default();
+    let mut running = RunningCommand { control, is_stopped, supervisor: Some(supervisor) };
     // A supervisor that was not told all of it starts nothing.
     running.control.write_all(&line)?;
     Ok(running)
@@ -55,13 +60,14 @@ pub fn launch(
 impl RunningCommand {
     /// A second handle to the socket: shutting it down ends the command.
     pub fn stopper(&self) -> io::Result<CommandStopper> {
-        Ok(CommandStopper(self.control.try_clone()?))
+        let is_stopped = Arc::clone(&self.is_stopped);
+        Ok(CommandStopper { control: self.control.try_clone()?, is_stopped })
     }
 
     /// Waits until the command has ended and everything it started is gone. The supervisor may tidy up
     /// the workspace a moment longer, which another command does not wait for.
     pub fn wait(mut self) -> CommandEnd {
-        let end = self.answer();
+        let end = self.answer(ANSWER_ROUND);
         if let Some(mut supervisor) = self.supervisor.take() {
             // Reaped, so that no dead process stays in the table. Nothing can be done about a failure.
             std::thread::spawn(move || supervisor.wait().ok());
@@ -71,17 +77,37 @@ impl RunningCommand {
 
     /// The same, and until the workspace is as it was.
     pub fn wait_until_tidy(mut self) -> CommandEnd {
-        self.answer()
+        self.answer(ANSWER_ROUND)
     }
 
-    fn answer(&mut self) -> CommandEnd {
-        let mut answer = Vec::new();
-        let read = Read::by_ref(&mut self.control).take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
-        match (read, serde_json::from_slice(&answer)) {
-            (Ok(_), Ok(end)) => end,
-            (Err(error), _) => CommandEnd::Unknown(format!("lost the supervisor: {error}")),
-            (_, Err(_)) => CommandEnd::Unknown("the supervisor of the command died".to_owned()),
+    fn answer(&mut self, round: Duration) -> CommandEnd {
+        match self.read_answer(round).map(|it| serde_json::from_slice(&it)) {
+            Ok(Ok(end)) => end,
+            Ok(Err(_)) => CommandEnd::Unknown("the supervisor of the command died".to_owned()),
+            Err(error) => CommandEnd::Unknown(format!("lost the supervisor: {error}")),
         }
+    }
+
+    /// A supervisor that cannot end everything is not waited for without end: it may be suspended.
+    fn read_answer(&mut self, round: Duration) -> io::Result<Vec<u8>> {
+        self.control.set_read_timeout(Some(round))?;
+        let (mut answer, mut chunk) = (Vec::new(), [0; 1024]);
+        let mut n_rounds = 0;
+        while answer.len() <= ANSWER_BYTES_MAX {
+            match self.control.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n_bytes) => answer.extend_from_slice(&chunk[..n_bytes]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    n_rounds += u32::from(self.is_stopped.load(Ordering::SeqCst));
+                    if n_rounds >= STOPPED_ROUNDS_MAX {
+                        return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer"));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answer)
     }
 }
 
@@ -96,14 +122,16 @@ impl Drop for RunningCommand {
 }
 
 /// Ends a command from another thread.
-pub struct CommandStopper(UnixStream);
+pub struct CommandStopper {
+    control: UnixStream,
+    is_stopped: Arc<AtomicBool>,
+}
 
 impl CommandStopper {
     pub fn stop(&self) {
-        // A supervisor that cannot end everything must not be waited for without end.
-        self.0.set_read_timeout(Some(STOPPED_ANSWER_MAX)).ok();
+        self.is_stopped.store(true, Ordering::SeqCst);
         // If it has ended already, that is what was wanted.
-        self.0.shutdown(std::net::Shutdown::Write).ok();
+        self.control.shutdown(std::net::Shutdown::Write).ok();
     }
 }
 
@@ -112,13 +140,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use tempfile::TempDir;
+
     use super::*;
 
-    #[test]
-    fn after_a_supervisor_that_died_nobody_knows_whether_the_command_ran() {
+    /// A command with this script in place of its supervisor.
+    fn supervised_by(script: &str) -> (RunningCommand, TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("supervisor");
-        fs::write(&path, "#!/bin/sh\nread line\nexit 1\n").unwrap();
+        fs::write(&path, format!("#!/bin/sh\nread line\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let spec = CommandSpec {
             argv: vec!["true".to_owned()],
@@ -127,8 +157,26 @@ mod tests {
             stdin: None,
             view: None,
         };
-        let running = launch(&path, &spec, Stdio::null(), Stdio::null()).unwrap();
+        (launch(&path, &spec, Stdio::null(), Stdio::null()).unwrap(), folder)
+    }
+
+    #[test]
+    fn after_a_supervisor_that_died_nobody_knows_whether_the_command_ran() {
+        let (running, _folder) = supervised_by("exit 1");
         let end = running.wait();
         assert!(matches!(end, CommandEnd::Unknown(_)), "{end:?}");
+    }
+
+    #[test]
+    fn a_supervisor_that_does_not_answer_a_stop_is_given_up() {
+        let (mut running, _folder) = supervised_by("exec sleep 1000");
+        let stopper = running.stopper().unwrap();
+        // Whether or not the answer is waited for by then.
+        let stopping = std::thread::spawn(move || stopper.stop());
+        let end = running.answer(Duration::from_millis(1));
+        stopping.join().unwrap();
+        running.supervisor.as_mut().unwrap().kill().unwrap();
+        let given_up = "lost the supervisor: it does not answer".to_owned();
+        assert_eq!(end, CommandEnd::Unknown(given_up));
     }
 }

@@ -93,13 +93,7 @@ pub struct SandboxPlaces {
 /// The view of a command in these places.
 pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, String> {
     refuse_wide(places)?;
-    let mut mounts = MountTable::default();
-    for path in SYSTEM {
-        mounts.add_top(Path::new(path));
-    }
-    for path in ["/tmp", "/var/tmp", "/run"] {
-        mounts.add(PathBuf::from(path), MountKind::Empty);
-    }
+    let mut mounts = MountTable::of_system();
     if has_network {
         mounts.add_name_servers();
     }
@@ -131,6 +125,12 @@ pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, St
     let mounts = mounts.in_order();
     let guards = guards::guards(places, &mounts);
     Ok(SandboxView { mounts, guards, has_network })
+}
+
+/// The view of a command that sees programs and nothing else.
+pub(super) fn plan_of_system() -> SandboxView {
+    let mounts = MountTable::of_system().in_order();
+    SandboxView { mounts, guards: Vec::new(), has_network: false }
 }
 
 /// Removes what stood for absent files in these places when the power was cut.
@@ -178,6 +178,17 @@ fn is_kernels(path: &Path) -> bool {
 struct MountTable(BTreeMap<PathBuf, MountKind>);
 
 impl MountTable {
+    fn of_system() -> MountTable {
+        let mut mounts = MountTable::default();
+        for path in SYSTEM {
+            mounts.add_top(Path::new(path));
+        }
+        for path in ["/tmp", "/var/tmp", "/run"] {
+            mounts.add(PathBuf::from(path), MountKind::Empty);
+        }
+        mounts
+    }
+
     fn add(&mut self, path: PathBuf, kind: MountKind) {
         self.0.insert(path, kind);
     }

@@ -7,9 +7,11 @@ use std::process::Stdio;
 
 use kith_vocab::event::calls::Sandbox;
 
+use crate::random_name::random_name;
+
 use super::launch::launch;
-use super::plan::{SandboxPlaces, plan};
-use super::spec::{CommandEnd, CommandSpec};
+use super::plan::{SandboxPlaces, plan, plan_of_system};
+use super::spec::{CommandEnd, CommandSpec, SandboxView};
 
 /// Bytes of a probe's output.
 const PROBE_BYTES_MAX: u64 = 64 * 1024;
@@ -25,20 +27,20 @@ pub struct SandboxProbe {
 /// What a sandbox must keep from happening, each a command that must fail.
 const MUST_FAIL: [(&str, &str); 8] = [
     ("files outside cannot be changed", "echo x > /etc/kith-probe"),
-    ("the agent's self cannot be created", "echo x > SOUL.md"),
-    ("the agent's self cannot be changed", "echo x >> Agent.md"),
+    ("the agent's files cannot be created", "echo x > SOUL.md"),
+    ("the agent's files cannot be changed", "echo x >> Agent.md"),
     ("`.kith` cannot be read", "cat .kith/secret"),
     ("no network", "exec 3<>/dev/tcp/192.0.2.1/80"),
     ("kernel settings cannot be changed", "echo 1 > /proc/sys/kernel/panic"),
     ("no new namespaces", "unshare -U true"),
-    ("no bit that lends rights", "cp /bin/true t && chmod u+s t && test -u t"),
+    ("no setuid files", "cp /bin/true t && chmod u+s t && test -u t"),
 ];
 
-/// The strongest sandbox of this machine.
+/// The strongest sandbox of this machine. It is tried without a folder: one that a killed program left
+/// behind, or a full disk, says nothing about the kernel.
 pub fn offered(supervisor: Option<&Path>) -> Sandbox {
     let Some(supervisor) = supervisor else { return Sandbox::None };
-    let Ok(folder) = ProbeFolder::make() else { return Sandbox::None };
-    match folder.run(supervisor, "exit 7", Guarded::Nothing) {
+    match run(supervisor, "exit 7", Path::new("/"), plan_of_system()) {
         Ok((CommandEnd::Exited(7), _)) => Sandbox::Network,
         _ => Sandbox::None,
     }
@@ -56,7 +58,7 @@ pub fn probes(supervisor: Option<&Path>) -> Vec<SandboxProbe> {
             return vec![probe("namespaces", false, &format!("no folder to try it in: {error}"))];
         }
     };
-    let status = match folder.run(supervisor, &all_at_once(), Guarded::AsUsual) {
+    let status = match folder.run(supervisor, &all_at_once()) {
         Ok((CommandEnd::Exited(7), output)) if output.starts_with("hello\n") => output,
         Ok((CommandEnd::NotStarted(reason), _)) => {
             return vec![probe("namespaces", false, &reason)];
@@ -104,21 +106,12 @@ fn field(status: &str, line: &str, name: &'static str) -> SandboxProbe {
     SandboxProbe { name, holds: status.contains(line), detail: String::new() }
 }
 
-/// What of a probe's folder is guarded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Guarded {
-    /// To know whether there is a sandbox at all, nothing needs to be.
-    Nothing,
-    AsUsual,
-}
-
 /// A folder to try the sandbox in, removed afterwards.
 struct ProbeFolder(PathBuf);
 
 impl ProbeFolder {
     fn make() -> std::io::Result<ProbeFolder> {
-        let name = format!("kith-probe-{}-{:x}", std::process::id(), probe_number());
-        let folder = std::env::temp_dir().canonicalize()?.join(name);
+        let folder = std::env::temp_dir().canonicalize()?.join(random_name("kith-probe")?);
         fs::create_dir(&folder)?;
         let made = ProbeFolder(folder);
         fs::create_dir(made.0.join(".kith"))?;
@@ -127,12 +120,7 @@ impl ProbeFolder {
         Ok(made)
     }
 
-    fn run(
-        &self,
-        supervisor: &Path,
-        script: &str,
-        guarded: Guarded,
-    ) -> Result<(CommandEnd, String), String> {
+    fn run(&self, supervisor: &Path, script: &str) -> Result<(CommandEnd, String), String> {
         let places = SandboxPlaces {
             workspace: self.0.clone(),
             cwd: self.0.clone(),
@@ -140,25 +128,7 @@ impl ProbeFolder {
             house: self.0.clone(),
             ..SandboxPlaces::default()
         };
-        let mut view = plan(&places, false)?;
-        if guarded == Guarded::Nothing {
-            view.guards.clear();
-        }
-        let spec = CommandSpec {
-            argv: vec![shell().to_owned(), "-c".to_owned(), script.to_owned()],
-            cwd: self.0.clone(),
-            environment: vec![("PATH".to_owned(), "/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
-            stdin: None,
-            view: Some(view),
-        };
-        let said = |error: std::io::Error| error.to_string();
-        let (mut output, theirs) = std::io::pipe().map_err(said)?;
-        let running =
-            launch(supervisor, &spec, Stdio::from(theirs), Stdio::null()).map_err(said)?;
-        let mut text = String::new();
-        Read::by_ref(&mut output).take(PROBE_BYTES_MAX).read_to_string(&mut text).map_err(said)?;
-        drop(output);
-        Ok((running.wait_until_tidy(), text))
+        run(supervisor, script, &self.0, plan(&places, false)?)
     }
 }
 
@@ -169,10 +139,26 @@ impl Drop for ProbeFolder {
     }
 }
 
-fn probe_number() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    NUMBER.fetch_add(1, Ordering::Relaxed)
+fn run(
+    supervisor: &Path,
+    script: &str,
+    cwd: &Path,
+    view: SandboxView,
+) -> Result<(CommandEnd, String), String> {
+    let spec = CommandSpec {
+        argv: vec![shell().to_owned(), "-c".to_owned(), script.to_owned()],
+        cwd: cwd.to_owned(),
+        environment: vec![("PATH".to_owned(), "/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
+        stdin: None,
+        view: Some(view),
+    };
+    let said = |error: std::io::Error| error.to_string();
+    let (mut output, theirs) = std::io::pipe().map_err(said)?;
+    let running = launch(supervisor, &spec, Stdio::from(theirs), Stdio::null()).map_err(said)?;
+    let mut text = String::new();
+    Read::by_ref(&mut output).take(PROBE_BYTES_MAX).read_to_string(&mut text).map_err(said)?;
+    drop(output);
+    Ok((running.wait_until_tidy(), text))
 }
 
 /// The shell that commands are run with.

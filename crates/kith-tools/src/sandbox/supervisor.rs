@@ -57,7 +57,9 @@ fn serve() -> io::Result<()> {
         // Until it is cloned, nothing has run.
         Ok(spec) => supervise(&spec, &control, &mut held)
             .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string())),
-        Err(error) => CommandEnd::NotStarted(format!("the supervisor was told nonsense: {error}")),
+        Err(error) => {
+            CommandEnd::NotStarted(format!("the supervisor cannot read its command: {error}"))
+        }
     };
     let mut answer = serde_json::to_vec(&end)?;
     answer.push(b'\n');
@@ -149,7 +151,7 @@ fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
     Ok(followed.unwrap_or_else(|error| {
         // It must not go on when nobody follows it.
         rustix::process::kill_process(pid, Signal::KILL).ok();
-        CommandEnd::Unknown(format!("lost sight of the command: {error}"))
+        CommandEnd::Unknown(format!("lost track of the command: {error}"))
     }))
 }
 
@@ -327,6 +329,6 @@ fn is_closed(alive: &PipeReader) -> bool {
 }
 
 fn tell(mut pipe: &PipeWriter, text: &str) {
-    // If nobody listens any more, the sentence is lost with whom it was for.
+    // Whoever would read it has ended.
     pipe.write_all(text.as_bytes()).ok();
 }

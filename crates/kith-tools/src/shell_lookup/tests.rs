@@ -91,3 +91,21 @@ fn relative_paths_follow_a_change_of_folder() {
     assert_eq!(zones("cd ../elsewhere && touch x"), [Zone::Outside]);
     assert_eq!(zones("cat ~/.ssh/config"), [Zone::Secret]);
 }
+
+#[test]
+fn a_path_of_very_many_parts_is_resolved_to_its_end() {
+    let project = Project::new();
+    let root = project.root();
+    symlink(root.join("user/.ssh"), root.join("repo/docs")).unwrap();
+    let path = format!("repo/{}docs/key", "src/../".repeat(200));
+    assert_eq!(project.zone(&path), Zone::Secret);
+}
+
+#[test]
+fn a_link_to_what_does_not_exist_is_something() {
+    let project = Project::new();
+    let root = project.root();
+    symlink(root.join("elsewhere/new"), root.join("repo/link")).unwrap();
+    assert_eq!(project.lookup.path(&root.join("repo/link")).entry, PathEntry::Special);
+    assert_eq!(project.lookup.path(&root.join("repo/none")).entry, PathEntry::Absent);
+}

@@ -16,6 +16,8 @@ needle
 needle
 //- yard/foreign/bin
 \0
+//- yard/d/foreign
+needle
 //- yard/link -> foreign/src/c.txt
 //- out/skills/tidy/SKILL.md
 Sort them.
@@ -53,6 +55,12 @@ fn a_search_is_trusted_as_the_lowest_of_the_folders_it_entered() {
     check("search_files", r#"{"pattern":"needle","path":"shared"}"#, Trust::Shared);
     check("search_files", r#"{"pattern":"needle","path":"a.txt"}"#, Trust::Owner);
     check("search_files", r#"{"pattern":"needle","path":"link"}"#, Trust::Untrusted);
+}
+
+#[test]
+fn a_search_is_trusted_as_the_files_that_it_quotes() {
+    check("search_files", r#"{"pattern":"needle","path":"d"}"#, Trust::Untrusted);
+    check("search_files", r#"{"pattern":"other","path":"d"}"#, Trust::Owner);
 }
 
 #[test]

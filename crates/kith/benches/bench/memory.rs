@@ -140,7 +140,7 @@ pub(crate) fn status_bytes(name: &str) -> u64 {
 }
 
 /// A line of `/proc/…/status`, which counts in kilobytes.
-fn status_bytes_of(process: &str, name: &str) -> u64 {
+pub(crate) fn status_bytes_of(process: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let kilobytes = line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok());

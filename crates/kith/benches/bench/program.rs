@@ -11,6 +11,7 @@
 //! - [`sessions`]: old, large and many sessions.
 //! - [`huge`]: a session of a gigabyte; only when it is asked for by name.
 //! - [`memory`]: what an open session and an idle thread cost.
+//! - [`daemon`]: the daemon, until it is ready and at rest.
 //! - [`unbuilt`]: figures whose subject does not exist yet.
 //! - [`bench_house`], [`figure`], [`conversation`]: what it is done with.
 
@@ -20,6 +21,7 @@ mod bench_house;
 mod commands;
 mod control;
 mod conversation;
+mod daemon;
 mod figure;
 mod huge;
 mod memory;
@@ -58,7 +60,7 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 12] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
@@ -69,6 +71,7 @@ const PARTS: [(&str, Part); 11] = [
     ("appends", appends::measure),
     ("sessions", sessions::measure),
     ("memory", memory::measure),
+    ("daemon", daemon::measure),
     ("unbuilt", unbuilt::list),
 ];
 

@@ -5,8 +5,6 @@ use super::figure::Figure;
 
 pub(crate) fn list(_: &Ground) -> Vec<Figure> {
     vec![
-        Figure::not_built("idle daemon, resident", "at most 20 MB"),
-        Figure::not_built("daemon, start to ready", "about 15 ms"),
         Figure::not_built(
             "fan-out: one session, 1,000 clients, 100 deltas/s, p99 delivery",
             "at most 100 ms",

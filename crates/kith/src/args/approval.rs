@@ -20,6 +20,12 @@ pub(crate) enum ApprovalsAction {
     /// List approvals that wait for your answer
     #[command(after_help = "Example:\n  kith approvals ls")]
     Ls,
+    /// Show all that a call would do, also what its question leaves out
+    #[command(after_help = "Example:\n  kith approvals show 7QX")]
+    Show {
+        #[arg(help = APPROVAL)]
+        approval: Option<String>,
+    },
 }
 
 /// Approve a call that waits for you, continue its turn and print the answer

@@ -35,6 +35,20 @@ fn hint_for_word(word: &str) -> Option<String> {
         }
         _ if word == "chat" => "`kith` alone opens the chat".to_owned(),
         _ if word == "continue" => hint_for_continuing(),
+        _ if ["ls", "list", "history"].contains(&word) => {
+            "`kith session ls` lists conversations".to_owned()
+        }
+        _ if ["login", "auth", "key", "keys"].contains(&word) => {
+            "there is no login: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model in kith.toml"
+                .to_owned()
+        }
+        _ if ["config", "settings"].contains(&word) => {
+            "settings are in kith.toml in the agent's folder; `kith doctor` says which were read"
+                .to_owned()
+        }
+        _ if ["serve", "daemon", "web", "start"].contains(&word) => {
+            "`kith up --open` starts the daemon and opens its page".to_owned()
+        }
         Some(meant) => format!("did you mean `kith {meant}`?"),
         None => {
             format!("`kith ask {word}` sends this as a message; `kith --help` lists the commands")

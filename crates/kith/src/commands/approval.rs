@@ -16,7 +16,9 @@ use kith_host::replies::{PendingForm, explain};
 use kith_host::words::short;
 use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
+use kith_vocab::invisible::visible;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::ask::{TurnDisplay, follow_until_stopped, print};
 use super::session_name::named_session;
@@ -32,7 +34,7 @@ use crate::program::ui;
 const PENDING_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 pub(crate) async fn list(shared: &GlobalArgs) -> CommandResult {
-    let told = call(shared, ListApprovals { session: None }).await?;
+    let told = call(shared, ListApprovals { session: None, approval: None }).await?;
     Ok(print_answer(shared, &told, |list| {
         if list.approvals.is_empty() {
             ui::note("no approval is waiting");
@@ -45,6 +47,38 @@ pub(crate) async fn list(shared: &GlobalArgs) -> CommandResult {
             ui::line(&format!("Session: {}", short(approval.session_id)));
         }
     }))
+}
+
+/// Prints the question and the whole input of its call, each text as it would be written.
+pub(crate) async fn show(shared: &GlobalArgs, approval: Option<String>) -> CommandResult {
+    let approval = match approval {
+        Some(approval) => approval,
+        None => only_one(shared).await?,
+    };
+    let told = call(shared, ListApprovals { session: None, approval: Some(approval) }).await?;
+    Ok(print_answer(shared, &told, |list| {
+        for approval in &list.approvals {
+            ui::line(&approval.question);
+            let input = approval.input.as_deref().unwrap_or_default();
+            let fields = serde_json::from_str::<serde_json::Map<String, Value>>(input);
+            for (name, value) in fields.unwrap_or_default() {
+                ui::line(&format!("\n{name}:"));
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                visible(&text).lines().for_each(|row| ui::line(&format!("    {row}")));
+            }
+        }
+    }))
+}
+
+async fn only_one(shared: &GlobalArgs) -> Result<String, CallError> {
+    let mut all =
+        call(shared, ListApprovals { session: None, approval: None }).await?.data.approvals;
+    match all.len() {
+        1 => Ok(all.remove(0).approval_id),
+        0 => Err(CallError::invalid("no approval is waiting")),
+        n => Err(CallError::invalid(format!("{n} approvals are waiting"))
+            .hint("name one by its code; `kith approvals` lists them")),
+    }
 }
 
 pub(crate) async fn approve(shared: &GlobalArgs, args: Approve) -> CommandResult {
@@ -152,7 +186,7 @@ pub(crate) async fn grants(shared: &GlobalArgs, command: GrantsCommand) -> Comma
                 for grant in &list.grants {
                     let words = grant.argv_prefix.as_ref().map(|words| words.join(" "));
                     let what = words.or_else(|| grant.path.clone()).unwrap_or_default();
-                    let what = kith_vocab::invisible::visible(&what);
+                    let what = visible(&what);
                     ui::line(&format!(
                         "{}  `{what}` in {} until {}",
                         grant.grant_id, grant.workspace, grant.expires_at

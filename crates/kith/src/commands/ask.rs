@@ -8,14 +8,14 @@ use kith_host::attachments::read_files;
 use kith_host::call::{Follow, Reply, Response};
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{
-    MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+    Acknowledgement, MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName,
+    SendMessage, TurnEnd,
 };
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
-use kith_host::models::{DEMO_LABEL, ModelRegistry};
-use kith_host::settings::watch::SettingsWatch;
+use kith_host::models::DEMO_LABEL;
 use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::messages::StopReason;
@@ -24,7 +24,10 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::session_name::named_session;
-use super::{CommandResult, client_of, house_of, leave, print_form, print_notes, thread_of};
+use super::{
+    CommandResult, client_of, house_of, leave, print_form, print_notes, remote, settings_of,
+    thread_of,
+};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::screen::{Live, Quiet, Screen, StreamJson};
 use crate::program::signals::StopSignal;
@@ -44,15 +47,15 @@ pub(super) async fn run_as(
     let model = args.model.model.clone().or(model.model);
     let house = house_of(shared)?;
     // Arguments are checked before the house is touched.
-    let watch = SettingsWatch::open(&house)?;
+    let watch = settings_of(shared, &house)?;
     let settings = watch.last_good();
-    let chosen = ModelRegistry::new(Arc::clone(&watch)).choose(model.as_deref(), &settings)?;
+    let expected = remote::expected_model(shared, model.as_deref(), &watch).await?;
     // A session belongs to an agent; only a message to a thread must name one.
     let agent_id = match (&args.session, shared.named_agent()) {
         (Some(_), None) => None,
         _ => Some(settings.team.choose(shared.agent())?.id.clone()),
     };
-    let message = message(&house, &args, model, chosen.name.clone())?;
+    let message = message(&house, &args, model, expected.name)?;
     let message = match message.target {
         // Only this client knows where it stands.
         MessageTarget::Session(session) => {
@@ -61,7 +64,7 @@ pub(super) async fn run_as(
         }
         _ => message,
     };
-    let attachments = read_files(&args.attach, chosen.refs.first().map(|it| it.wire))?;
+    let attachments = read_files(&args.attach, expected.wire)?;
     let message = SendMessage { agent_id, running_behavior, attachments, ..message };
     let client = client_of(shared, house);
 
@@ -71,7 +74,7 @@ pub(super) async fn run_as(
     shown.end_line();
     let printed = sent.and_then(|told| {
         let code = print(&told, &shown, &stop)?;
-        if chosen.by_default {
+        if expected.by_default {
             ui::note(DEMO_LABEL);
         }
         Ok(code)
@@ -96,7 +99,10 @@ impl TurnDisplay {
         let live = Arc::new(if ui::is_interactive() { Live::default() } else { Live::piped() });
         let screen: Arc<dyn Screen> = match (stream_json, as_json || ui::is_quiet()) {
             (true, _) => Arc::new(StreamJson),
-            (false, false) => live.clone(),
+            (false, false) => {
+                live.begin_waiting();
+                live.clone()
+            }
             (false, true) => Arc::new(Quiet::default()),
         };
         TurnDisplay { as_json, streams_json: stream_json, live, screen }
@@ -174,7 +180,7 @@ pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<
         MessageOutcome::Cancelled => Some(CallError::request(ErrorCode::Cancelled, stopped)),
         MessageOutcome::Withdrawn if stop.was_received() => Some(CallError::stopped(withdrawn)),
         MessageOutcome::Withdrawn => Some(CallError::request(ErrorCode::Cancelled, withdrawn)),
-        MessageOutcome::Stopped(_) | MessageOutcome::Answered => None,
+        MessageOutcome::Stopped(_) | MessageOutcome::Answered | MessageOutcome::Accepted => None,
     }
 }
 
@@ -251,6 +257,7 @@ fn message(
         expects,
         expected_leaf,
         running_behavior: RunningBehavior::FollowUp,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     })
 }

@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 
 use self::plain::{ChatLoop, lines_of_stdin};
 use super::session::list::FolderNames;
-use super::{CommandResult, client_of, house_of, leave};
+use super::{CommandResult, client_of, house_of, leave, settings_of};
 use crate::program::args::{GlobalArgs, ModelArg};
 use crate::program::signals::StopSignal;
 use crate::program::terminal::words::{ScreenLanguage, ScreenText};
@@ -52,9 +52,9 @@ pub(crate) async fn run(
     }
     let is_attended = ui::is_interactive();
     let house = house_or_new(shared, is_attended)?;
-    let settings = SettingsWatch::open(&house)?;
+    let settings = settings_of(shared, &house)?;
     let models = ModelRegistry::new(Arc::clone(&settings));
-    let chosen = models.choose(model.model.as_deref(), &settings.last_good())?;
+    let chosen = own_choice(shared, &models, &settings, model.model.as_deref())?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
     let (sender, notes) = mpsc::channel(NOTES_MAX);
@@ -66,14 +66,17 @@ pub(crate) async fn run(
         agent_id = settings.last_good().team.member(&owner).map(|it| it.id.clone());
     }
     let agent_id = agent_id?;
-    if is_attended {
+    if is_attended && !client.is_remote() {
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
     }
     let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
-    let mut host_model = None;
+    let host_model = if is_attended || client.is_remote() {
+        host_model::other_than(&client, model.model.as_deref(), chosen.as_ref()).await?
+    } else {
+        None
+    };
     if is_attended {
-        host_model = host_model::other_than(&client, model.model.as_deref(), &chosen).await?;
-        let answering = (&chosen, host_model.as_ref());
+        let answering = (chosen.as_ref(), host_model.as_ref());
         let mut banner = banner(&client, &house, &agent_id, answering, language).await?;
         if resumed.is_some() {
             // A session has its own folder, which the terminal names.
@@ -83,15 +86,15 @@ pub(crate) async fn run(
             greet(&client, (&agent_id, &thread_id), &banner, resumed.as_ref(), language).await?;
         } else {
             let session = resumed.map(|it| it.session_id.to_string());
-            let model = model.model;
+            let context_window = context_window(chosen.as_ref(), host_model.as_ref());
             #[rustfmt::skip]
             let setup = ChatSetup {
-                client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
-                context_window: chosen.provider.choice().context_window, host_model,
+                client, agent_id, thread_id, house, model: model.model, settings, models, notes, session,
+                banner, context_window, host_model,
             };
             return in_terminal(setup).await;
         }
-    } else if chosen.by_default {
+    } else if chosen.is_some_and(|it| it.by_default) {
         ui::note(DEMO_LABEL);
     }
     let conversation = ChatLoop {
@@ -124,8 +127,29 @@ async fn line_by_line(mut conversation: ChatLoop) -> CommandResult {
     ended.map(|()| ExitCode::SUCCESS)
 }
 
+/// The model that this process would ask; on another machine its host chooses.
+fn own_choice(
+    shared: &GlobalArgs,
+    models: &ModelRegistry,
+    settings: &SettingsWatch,
+    named: Option<&str>,
+) -> Result<Option<ChosenModel>, CallError> {
+    if shared.remote_house.is_some() {
+        return Ok(None);
+    }
+    models.choose(named, &settings.last_good()).map(Some)
+}
+
+fn context_window(chosen: Option<&ChosenModel>, of_host: Option<&NamedModel>) -> u64 {
+    let own = chosen.map(|it| it.provider.choice().context_window);
+    own.or(of_host.map(|it| it.context_window)).unwrap_or_default()
+}
+
 /// The house, or a new one for whoever has none.
 fn house_or_new(shared: &GlobalArgs, is_attended: bool) -> Result<House, CallError> {
+    if let Some(remote) = &shared.remote_house {
+        return Ok(remote.house().clone());
+    }
     let house = match house_of(shared) {
         Err(error) if is_attended && !shared.unattended => new_agent::offer(shared, error)?,
         found => found?,
@@ -163,27 +187,31 @@ async fn banner(
     client: &Client,
     house: &House,
     agent_id: &str,
-    (chosen, of_host): (&ChosenModel, Option<&NamedModel>),
+    (chosen, of_host): (Option<&ChosenModel>, Option<&NamedModel>),
     language: ScreenLanguage,
 ) -> Result<Vec<String>, CallError> {
     let name = name_of(client, agent_id).await;
-    let own_model = &chosen.provider.choice().model;
-    let model = of_host.map_or(own_model, |it| &it.name.model);
+    let own_model = chosen.map(|it| it.provider.choice().model.as_str());
+    let model = of_host.map(|it| it.name.model.as_str()).or(own_model).unwrap_or_default();
     let mut banner = vec![format!("{name} · {model} · {}", house.dir.display())];
     if house.cwd != house.dir {
         let working_in = language.say(ScreenText::WorkingIn);
         banner.push(format!("{working_in} {}", house.cwd.display()));
     }
-    if chosen.by_default && of_host.is_none() {
+    if chosen.is_some_and(|it| it.by_default) && of_host.is_none() {
         banner.push(match language {
             ScreenLanguage::English => DEMO_LABEL.to_owned(),
             ScreenLanguage::Chinese => language.say(ScreenText::DemoModel).to_owned(),
         });
     }
+    if let Some(remote) = client.remote_address() {
+        banner.push(format!("{} {}", language.say(ScreenText::RemoteHost), remote.authority()));
+        return Ok(banner);
+    }
     if !client.is_host().await? {
         banner.push(language.say(ScreenText::AnotherHost).to_owned());
     }
-    if of_host.is_some() {
+    if let Some(own_model) = own_model.filter(|_| of_host.is_some()) {
         banner.push(format!("{} {own_model}", language.say(ScreenText::HostsModel)));
     }
     Ok(banner)
@@ -194,10 +222,14 @@ fn can_be_drawn_on() -> bool {
     std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Without the name people see the id: files that cannot be read are reported by a message.
+/// The agent's name behind its emoji. Without the name people see the id: files that cannot be read are reported by a message.
 async fn name_of(client: &Client, agent_id: &str) -> String {
     let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
-    identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name)
+    let Ok(told) = identity else { return agent_id.to_owned() };
+    match told.data.emoji {
+        Some(emoji) => format!("{emoji} {}", told.data.name),
+        None => told.data.name,
+    }
 }
 
 /// Prints who answers, and the conversation that goes on.

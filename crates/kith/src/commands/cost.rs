@@ -3,18 +3,23 @@
 use kith_host::calls::cost::{CostGroup, CostRow, CostSum, CostTable, SumCosts};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::session_name::named_session;
 use super::{CommandResult, call, print_answer};
 use crate::program::args::GlobalArgs;
-use crate::program::args::cost::CostBy;
+use crate::program::args::cost::{Cost, CostBy};
 use crate::program::ui;
 
-pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
-    let by = match by {
+pub(crate) async fn run(shared: &GlobalArgs, args: Cost) -> CommandResult {
+    let session = match args.session {
+        Some(name) => Some(named_session(shared, Some(name)).await?),
+        None => None,
+    };
+    let by = match args.by {
         CostBy::Day => CostGroup::Day,
         CostBy::Model => CostGroup::Model,
         CostBy::Thread => CostGroup::Thread,
     };
-    let told = call(shared, SumCosts { by }).await?;
+    let told = call(shared, SumCosts { by, session }).await?;
     Ok(print_answer(shared, &told, |table| {
         ui::lines(lines(table));
         let CostSum { n_unpriced, n_estimated, .. } = table.total;

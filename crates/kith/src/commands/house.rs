@@ -1,7 +1,7 @@
 //! `kith doctor`, `kith backup`, `kith prompt` and `kith explain`.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kith_host::calls::agent::{ExplainAgent, GetPrompt, IdentityView};
 use kith_host::calls::house::{BackUpHouse, BackupProgress, BackupSummary, CheckHouse, Health};
@@ -72,8 +72,14 @@ pub(crate) async fn back_up(shared: &GlobalArgs, named: &Path) -> CommandResult 
 }
 
 pub(crate) async fn prompt(shared: &GlobalArgs, args: Prompt) -> CommandResult {
-    let cwd: PathBuf = args.cwd.map_or_else(env::current_dir, Ok).map_err(CallError::filesystem)?;
-    let cwd = folder(&cwd)?.display().to_string();
+    let cwd = match (&shared.remote_house, args.cwd) {
+        // A folder of that machine; by default that of the house.
+        (Some(remote), cwd) => cwd.unwrap_or_else(|| remote.house().cwd.clone()),
+        (None, cwd) => {
+            folder(&cwd.map_or_else(env::current_dir, Ok).map_err(CallError::filesystem)?)?
+        }
+    };
+    let cwd = cwd.display().to_string();
     let get = GetPrompt { agent_id: shared.agent_id(), audience: args.audience.into(), cwd };
     Ok(print_answer(shared, &call(shared, get).await?, |prompt| {
         ui::line(&prompt.system_prompt);

@@ -46,7 +46,8 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
     };
     ui::line(&format!("\nTalk to it:\n  {talk}"));
     if is_default {
-        ui::line("\nIt also answers `kith` in every folder that has no agent of its own.");
+        ui::line("\nThis folder is its house: its files, settings and conversations stay here.");
+        ui::line("It also answers `kith` in every folder that has no agent of its own.");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kith_host::calls::feed::{AnswerDeltaKind, TurnItem};
-use kith_host::calls::message::{MessageTarget, SendMessage};
+use kith_host::calls::message::{Acknowledgement, MessageTarget, SendMessage};
 use kith_host::calls::models::FactOrigin;
 use kith_host::calls::session::RemoveSession;
 use kith_host::client::Client;
@@ -80,6 +80,7 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
         expects: chosen.name.clone(),
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     };
     let client = client_of(shared, house);

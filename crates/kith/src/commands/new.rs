@@ -4,35 +4,41 @@ use kith_host::calls::session::CreateDialog;
 use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
 use kith_host::priming;
-use kith_host::settings::Settings;
 use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::header::Priming;
 use kith_vocab::ids::SessionId;
 
-use super::{CommandResult, call, counted, folder, house_of, print_answer, thread_of};
+use super::{CommandResult, call, counted, folder, house_of, print_answer, settings_of, thread_of};
 use crate::program::args::GlobalArgs;
 use crate::program::args::prime::New;
 use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
     let mut house = house_of(shared)?;
+    let is_remote = shared.remote_house.is_some();
     if let Some(cwd) = &args.cwd {
-        house.cwd = folder(cwd)?;
+        house.cwd = if is_remote { cwd.clone() } else { folder(cwd)? };
     }
     // Arguments are checked before the house is touched.
-    let settings = Settings::load(&house)?;
+    let settings = settings_of(shared, &house)?.last_good();
     let agent_id = settings.team.choose(shared.agent())?.id.clone();
-    let named = args.prime.iter().map(|name| priming::ref_of(&house, &agent_id, name));
-    let named = named.collect::<Result<Vec<String>, CallError>>()?;
-    priming::check(&house, &agent_id, &priming::script_refs(&named)?)?;
+    let named = if is_remote {
+        // Only the host knows which scripts there are.
+        args.prime
+    } else {
+        let named = args.prime.iter().map(|name| priming::ref_of(&house, &agent_id, name));
+        let named = named.collect::<Result<Vec<String>, CallError>>()?;
+        priming::check(&house, &agent_id, &priming::script_refs(&named)?)?;
+        named
+    };
     let thread_id = thread_of(&house, args.thread.as_deref())?;
     let priming = Priming { script_refs: named, show_in_ui: !args.hide_primed };
     let create = CreateDialog {
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
+        session_id: Some(SessionId::from_uuid(SystemClock.new_id())),
         agent_id: Some(agent_id),
-        thread_id,
-        cwd: house.cwd.display().to_string(),
+        thread_id: Some(thread_id),
+        cwd: Some(house.cwd.display().to_string()),
         priming: Some(priming),
     };
     let told = call(shared, create).await?;

@@ -87,8 +87,13 @@ fn line_of(script: &ScriptRow, width: usize) -> String {
 
 async fn show(shared: &GlobalArgs, script_ref: String) -> CommandResult {
     let house = house_of(shared)?;
-    let agent_id = Settings::load(&house)?.team.choose(shared.agent())?.id.clone();
-    let script_ref = ref_of(&house, &agent_id, &script_ref)?;
+    // On another machine only its host knows which scripts there are.
+    let script_ref = if shared.remote_house.is_some() {
+        script_ref
+    } else {
+        let agent_id = Settings::load(&house)?.team.choose(shared.agent())?.id.clone();
+        ref_of(&house, &agent_id, &script_ref)?
+    };
     let told = call(shared, ShowScript { script_ref }).await?;
     let ScriptView { script_ref, path, script, .. } = &told.data;
     let form = ScriptForm { script_ref: Some(script_ref), path: Some(path), script };

@@ -4,22 +4,19 @@ mod export;
 pub(crate) mod list;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use kith_host::call::Response;
 use kith_host::calls::session::{
-    DescribeSession, RemoveSession, RenameSession, RepairSession, ReplayReport, ReplaySession,
-    SearchSessions, SessionDescription, SessionView, ShowSession, Verification, VerifyProgress,
-    VerifySession,
+    DescribeSession, HitKind, RemoveSession, RenameSession, RepairSession, ReplayReport,
+    ReplaySession, SearchSessions, SessionDescription, SessionView, ShowSession, Verification,
+    VerifyProgress, VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
 use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::host::upkeep::checked_title;
-use kith_host::models::ModelRegistry;
-use kith_host::settings::watch::SettingsWatch;
-use kith_host::words::{place_in_words, short};
+use kith_host::words::{place_in_words, short, size_in_words};
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
@@ -27,7 +24,10 @@ use kith_vocab::ids::{EventId, LeafId, SessionId};
 use serde::Serialize;
 
 use super::session_name::named_session;
-use super::{CommandResult, ask, call, exit_of_check, follow, house_of, local_time};
+use super::{
+    CommandResult, ask, call, call_reading, exit_of_check, follow, house_of, local_time, remote,
+    settings_of,
+};
 use super::{print_answer, print_form, print_notes};
 use crate::program::args::session::{SessionCommand, SessionRm, SessionShow};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
@@ -201,7 +201,8 @@ async fn repair(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
 async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandResult {
     // Without an index, or while it is built anew, every session is read.
     let progress = ProgressLine::begin("Searching");
-    let told = call(shared, SearchSessions { query: words.join(" "), limit }).await;
+    let query = SearchSessions { query: words.join(" "), limit };
+    let told = call_reading(shared, query, &progress).await;
     drop(progress);
     let told = told?;
     Ok(print_answer(shared, &told, |found| {
@@ -211,7 +212,13 @@ async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandRes
         let zone = TimeZone::system();
         ui::lines(found.hits.iter().map(|hit| {
             let time = local_time(&hit.ts, &zone).unwrap_or_else(|| hit.ts.clone());
-            format!("{}  {time}  {}", short(hit.session_id), hit.text)
+            let kind = match hit.kind {
+                HitKind::User => "user",
+                HitKind::Agent => "agent",
+                HitKind::Summary => "summary",
+                HitKind::Title => "title",
+            };
+            format!("{}  {time}  {kind:<7}  {}", short(hit.session_id), hit.text)
         }));
         if u32::try_from(found.hits.len()).is_ok_and(|n| n == limit) {
             ui::note("there may be more; raise `--limit` to see them");
@@ -251,9 +258,8 @@ pub(super) async fn rerun(
     stream_json: bool,
 ) -> CommandResult {
     // An unknown model is refused before the leaf moves.
-    let watch = SettingsWatch::open(&house_of(shared)?)?;
-    let settings = watch.last_good();
-    ModelRegistry::new(Arc::clone(&watch)).choose(model.model.as_deref(), &settings)?;
+    let watch = settings_of(shared, &house_of(shared)?)?;
+    remote::expected_model(shared, model.model.as_deref(), &watch).await?;
     let session = named_session(shared, session).await?;
     let view = call(shared, ShowSession { session: session.clone() }).await?.data;
     let message = message_at(&view, at)?;
@@ -351,6 +357,11 @@ fn in_words(described: &SessionDescription) -> String {
         return format!("session {id} (its file is missing)");
     }
     let title = described.title.as_ref().map_or_else(String::new, |title| format!(" ({title})"));
-    let (bytes, n_others) = (described.bytes, described.files.saturating_sub(1));
-    format!("session {id}{title} ({bytes} bytes in the log and {n_others} other files)")
+    let size = size_in_words(described.bytes);
+    let others = match described.files.saturating_sub(1) {
+        0 => String::new(),
+        1 => " in the log and 1 other file".to_owned(),
+        n => format!(" in the log and {n} other files"),
+    };
+    format!("session {id}{title} ({size}{others})")
 }

@@ -66,8 +66,12 @@ async fn remove(shared: &GlobalArgs, dir: &Path) -> CommandResult {
             call(shared, DistrustRepository { path }).await?
         }
     };
+    // The note says that it never was.
+    let was_trusted = told.notes.is_empty();
     Ok(print_answer(shared, &told, |TrustedFolder { path }| {
-        ui::line(&format!("`{path}` is no longer trusted; existing sessions stay as they are"));
+        if was_trusted {
+            ui::line(&format!("`{path}` is no longer trusted; existing sessions stay as they are"));
+        }
     }))
 }
 

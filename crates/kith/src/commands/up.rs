@@ -7,6 +7,9 @@ use kith_host::calls::daemon::{CreateLogin, HostKind, HostStatus, ReleaseReason}
 use kith_host::client::Client;
 use kith_host::daemon::{DaemonStart, open_in_browser};
 use kith_host::error::CallError;
+use kith_host::house::House;
+use kith_host::http::tls::CertificateFiles;
+use kith_host::service::{self, ServiceChange};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
@@ -37,6 +40,9 @@ pub(crate) struct StatusForm {
 
 pub(crate) async fn up(shared: &GlobalArgs, args: Up) -> CommandResult {
     let house = house_of(shared)?;
+    if args.install || args.uninstall {
+        return change_service(shared, &house, &args);
+    }
     let (sender, notes) = mpsc::channel(NOTES_MAX);
     let client = client_of(shared, house).known_as(HostKind::Daemon).resuming(sender);
     if args.detach {
@@ -50,7 +56,10 @@ pub(crate) async fn up(shared: &GlobalArgs, args: Up) -> CommandResult {
     if let DaemonStart::Running(status) = started {
         return announce(shared, &client, *status, args.open).await;
     }
-    let address = serve(&client, args.port).await;
+    let address = match serve(&client, args.port).await {
+        Ok(address) => listen(&client, &args).await.map(|()| address),
+        Err(error) => Err(error),
+    };
     let outcome = match address {
         Ok(address) => attend(shared, &client, &address, args.open, notes, &mut stop).await,
         Err(error) => Err(error),
@@ -68,6 +77,14 @@ async fn serve(client: &Client, port: Option<u16>) -> Result<String, CallError> 
         Ok(address) => Ok(address),
         Err(_) => client.serve_http(0).await,
     }
+}
+
+/// Lets other machines in, if that was asked for.
+async fn listen(client: &Client, args: &Up) -> Result<(), CallError> {
+    let Some(listen) = args.listen else { return Ok(()) };
+    let files = args.certificate.clone().zip(args.key.clone());
+    let files = files.map(|(certificate, key)| CertificateFiles { certificate, key });
+    client.serve_remote(listen, files.as_ref()).await.map(drop)
 }
 
 /// Stays until somebody stops it, and prints what becomes of unfinished turns.
@@ -111,14 +128,74 @@ async fn in_background(shared: &GlobalArgs, client: &Client, args: &Up) -> Comma
     if let Some(home) = &shared.home {
         words.extend([OsString::from("--home"), home.clone().into_os_string()]);
     }
-    if let Some(port) = args.port {
-        words.extend([OsString::from("--port"), OsString::from(port.to_string())]);
-    }
     if args.replace {
         words.push(OsString::from("--replace"));
     }
+    words.extend(served_at(args));
     let status = client.start_daemon(&words).await?;
     announce(shared, client, status, args.open).await
+}
+
+/// The options that say where it listens.
+fn served_at(args: &Up) -> Vec<OsString> {
+    let mut words = Vec::new();
+    if let Some(port) = args.port {
+        words.extend([OsString::from("--port"), OsString::from(port.to_string())]);
+    }
+    if let Some(listen) = args.listen {
+        words.extend([OsString::from("--listen"), OsString::from(listen.to_string())]);
+    }
+    for (name, file) in [("--certificate", &args.certificate), ("--key", &args.key)] {
+        if let Some(file) = file {
+            // The service has another working folder.
+            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            words.extend([OsString::from(name), file.into_os_string()]);
+        }
+    }
+    words
+}
+
+/// What `kith up --install --json` and `kith up --uninstall --json` print.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceForm {
+    path: String,
+    /// Whether the file was written or removed.
+    changed: bool,
+    /// What to type; nothing was started or stopped.
+    commands: Vec<String>,
+}
+
+/// Writes or removes the file of the service. Starts and stops nothing.
+fn change_service(shared: &GlobalArgs, house: &House, args: &Up) -> CommandResult {
+    let change = if args.install {
+        service::install(house, served_at(args))?
+    } else {
+        service::uninstall(house)?
+    };
+    let path = change.path.display().to_string();
+    if shared.json {
+        let ServiceChange { is_changed, commands, .. } = change;
+        print_form(true, &ServiceForm { path, changed: is_changed, commands });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let told = match (args.install, change.is_changed) {
+        (true, _) => format!("Wrote `{path}`. To start the daemon now and at every login, type:"),
+        (false, true) => format!("Removed `{path}`. If the service still runs, type:"),
+        (false, false) => format!("There is no `{path}`"),
+    };
+    ui::line(&told);
+    for command in change.commands.iter().filter(|_| args.install || change.is_changed) {
+        ui::line(&format!("  {command}"));
+    }
+    if args.install {
+        ui::note(
+            "keys that your shell exports are not there: put them into `~/.kith/environment`, one \
+             NAME=value per line",
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells where the page is, and opens it if that was asked for.
@@ -134,6 +211,7 @@ async fn announce(
         print_form(true, &StatusForm { running: true, host, login_url: login.clone() });
     } else {
         ui::line(&in_words(&status));
+        tell_remote(&status);
         // In a file it would be a secret at the wrong place, and too late to be of use.
         if let Some(url) = login.as_ref().filter(|_| ui::is_interactive()) {
             ui::line(&format!("Open the page within a minute: {url}"));
@@ -168,6 +246,7 @@ pub(crate) async fn status(shared: &GlobalArgs) -> CommandResult {
         print_form(true, &StatusForm { running: is_running, host: status, login_url: None });
     } else if let Some(status) = &status {
         ui::line(&in_words(status));
+        tell_remote(status);
         let HostStatus { started_at, version, working_sessions, open_sessions, .. } = status;
         ui::line(&format!("kith {version}, since {started_at}"));
         ui::line(&format!("Sessions: {working_sessions} running, {open_sessions} idle"));
@@ -175,6 +254,15 @@ pub(crate) async fn status(shared: &GlobalArgs) -> CommandResult {
         ui::line("Nothing is running in this house; `kith up` starts the daemon");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says how other machines reach the host, if they can.
+fn tell_remote(status: &HostStatus) {
+    let Some(address) = &status.remote_address else { return };
+    ui::line(&format!("From other machines: kith --remote '{address}'"));
+    if address.contains("//0.0.0.0:") || address.contains("//[::]:") {
+        ui::note("write the name or address of this machine in place of `0.0.0.0` or `[::]`");
+    }
 }
 
 fn in_words(status: &HostStatus) -> String {

@@ -68,3 +68,34 @@ fn an_answer_that_was_cut_off_is_not_continued_by_the_next() {
     shown.write(&answer);
     assert_eq!(screen(&shown), "one tw\n  [the answer was cut off]\none two three\n");
 }
+
+#[test]
+fn a_retry_at_once_is_told_only_where_it_tells_something() {
+    let events = transcript("user: hi | asked model | failed timeout").events;
+    let mut event = events.into_iter().find(|it| matches!(it.body, Body::ModelFailed(_))).unwrap();
+    for (kind, wait_ms, is_told) in [
+        (FailureKind::Timeout, Some(0), false),
+        (FailureKind::Timeout, Some(500), true),
+        (FailureKind::Network, Some(0), false),
+        (FailureKind::Network, Some(500), true),
+        (FailureKind::Empty, Some(0), true),
+        (FailureKind::Status, None, false),
+    ] {
+        let at = wait_ms.map(|wait_ms: u64| event.ts + wait_ms);
+        if let Body::ModelFailed(it) = &mut event.body {
+            (it.kind, it.retry_at) = (kind, at);
+        }
+        let told = retry_in_words(&event);
+        assert_eq!(
+            told.is_some_and(|it| it.ends_with("; retrying")),
+            is_told,
+            "{kind:?} {wait_ms:?}"
+        );
+    }
+    // Another model is always named.
+    if let Body::ModelFailed(it) = &mut event.body {
+        (it.kind, it.retry_at, it.fallback) =
+            (FailureKind::Network, Some(event.ts), Some("other".to_owned()));
+    }
+    assert!(retry_in_words(&event).unwrap().ends_with("`other` is asked instead"));
+}

@@ -106,7 +106,7 @@ impl TerminalChat {
         let Some(session) = self.conversation.session.map(|id| id.to_string()) else { return };
         let client = Arc::clone(&self.client);
         self.spawn_any(async move {
-            let call = ListApprovals { session: Some(session) };
+            let call = ListApprovals { session: Some(session), approval: None };
             // Without the list nothing is offered beyond yes and no.
             let told = client.call(call).await.map(|told| told.data.approvals);
             Ok(Incoming::Offers(told.unwrap_or_default()))

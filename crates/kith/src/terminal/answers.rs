@@ -1,7 +1,9 @@
 //! The answers of `/why` and `/cost`, in the language of the terminal.
 
-use kith_host::calls::cost::{CostRow, CostSum, CostTable};
+use kith_host::calls::cost::{CostGroup, CostSum, CostTable, SumCosts};
 use kith_host::calls::why::{CauseView, RequestExplanation, RequestProof, SourceView};
+use kith_host::client::Client;
+use kith_host::error::CallError;
 use kith_vocab::event::messages::Usage;
 
 use super::conversation::{in_bytes, in_thousands};
@@ -70,14 +72,31 @@ fn by_source(language: ScreenLanguage, found: &RequestExplanation) -> Vec<(u64, 
     sums
 }
 
-/// A row per model, then their sum.
-pub(crate) fn cost_lines(language: ScreenLanguage, table: &CostTable) -> Vec<Line> {
-    let total = CostRow { name: language.say(ScreenText::Total).to_owned(), sum: table.total };
-    let row = |row: &CostRow| {
-        let CostSum { n_requests, usage, n_unpriced, .. } = &row.sum;
+/// Asks what this session and all sessions of the house have used.
+pub(crate) async fn cost_answer(
+    client: &Client,
+    language: ScreenLanguage,
+    session: Option<String>,
+) -> Result<Vec<Line>, CallError> {
+    let here = match session {
+        Some(session) => {
+            let call = SumCosts { by: CostGroup::Model, session: Some(session) };
+            Some(client.call(call).await?.data.total)
+        }
+        None => None,
+    };
+    let all = client.call(SumCosts { by: CostGroup::Model, session: None }).await?.data;
+    Ok(cost_lines(language, here, &all))
+}
+
+/// This session, then all of the house and a row per model.
+fn cost_lines(language: ScreenLanguage, here: Option<CostSum>, all: &CostTable) -> Vec<Line> {
+    let row = |name: &str, sum: &CostSum| {
+        let CostSum { n_requests, usage, n_unpriced, .. } = sum;
+        let requests = if *n_requests == 1 { ScreenText::Request } else { ScreenText::Requests };
         let mut parts = vec![
-            row.name.clone(),
-            format!("{n_requests} {}", language.say(ScreenText::Requests)),
+            name.to_owned(),
+            format!("{n_requests} {}", language.say(requests)),
             tokens(usage),
         ];
         if let Some(micros) = usage.cost_micros {
@@ -86,10 +105,16 @@ pub(crate) fn cost_lines(language: ScreenLanguage, table: &CostTable) -> Vec<Lin
         if *n_unpriced > 0 {
             parts.push(format!("{n_unpriced} {}", language.say(ScreenText::Unpriced)));
         }
-        format!("  {}", parts.join(" · "))
+        parts.join(" · ")
     };
-    let rows = table.rows.iter().map(|it| Line::plain(&row(it)));
-    rows.chain([Line::styled(&row(&total), Style::BOLD)]).collect()
+    let bold = |name, sum: &CostSum| {
+        Line::styled(&format!("  {}", row(language.say(name), sum)), Style::BOLD)
+    };
+    let mut lines: Vec<Line> = here.iter().map(|sum| bold(ScreenText::ThisSession, sum)).collect();
+    lines.push(bold(ScreenText::AllSessions, &all.total));
+    let models = all.rows.iter().map(|it| Line::plain(&format!("    {}", row(&it.name, &it.sum))));
+    lines.extend(models);
+    lines
 }
 
 fn tokens(usage: &Usage) -> String {

@@ -36,6 +36,7 @@ use self::turn::{Activity, RunningTurn, input_of, usage_in_words};
 use super::attached::without_attached;
 use super::styled::{Colour, Line, Style};
 use super::words::{ScreenLanguage, ScreenText};
+use crate::program::screen::tells_of_retry;
 use crate::program::transcript::harness;
 
 const ERROR: Style = Style::coloured(Colour::Red);
@@ -267,7 +268,11 @@ impl ShownConversation {
                 let told = format!("{what}: ~{before} → ~{after} {tokens}");
                 remark(&told).wrapped(columns, 2)
             }
-            Body::ModelFailed(it) => self.failure(it, columns),
+            Body::ModelFailed(it) => self.failure(event.ts, it, columns),
+            Body::ModelRequested(_) if self.growing.is_unfinished() => {
+                self.progress(&event.body, now);
+                self.asked_again(columns)
+            }
             Body::Notice(it) => {
                 if let Some(turn) = &mut self.turn {
                     turn.has_notice = true;
@@ -350,7 +355,16 @@ impl ShownConversation {
         self.turn = self.turn.take().filter(|turn| !turn.is_summary);
     }
 
-    fn failure(&mut self, failed: &ModelFailed, columns: usize) -> Vec<Line> {
+    /// The host was lost in the middle of an answer, and the next one has asked anew: the same words
+    /// come once more.
+    fn asked_again(&mut self, columns: usize) -> Vec<Line> {
+        let mut lines = self.growing.end(columns);
+        self.printed_last = PrintedLast::Call;
+        lines.extend(remark(self.language.say(ScreenText::AskedAgain)).wrapped(columns, 2));
+        lines
+    }
+
+    fn failure(&mut self, ts: u64, failed: &ModelFailed, columns: usize) -> Vec<Line> {
         let mut lines = self.growing.end(columns);
         let mut is_repeated = false;
         if let Some(turn) = &mut self.turn {
@@ -367,7 +381,7 @@ impl ShownConversation {
             self.end_summary();
         }
         // Said once; the live row counts.
-        if failed.retry_at.is_some() && !is_repeated {
+        if tells_of_retry(ts, failed) && !is_repeated {
             let then = match &failed.fallback {
                 Some(next) => format!("{} `{next}`", self.language.say(ScreenText::AsksInstead)),
                 None => self.language.say(ScreenText::Retries).to_owned(),

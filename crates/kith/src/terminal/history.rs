@@ -106,7 +106,7 @@ impl InputHistory {
     }
 }
 
-/// The end of a file, if it is one.
+/// The text of the file; none if it is not ours.
 fn read(path: &Path) -> io::Result<String> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() || about.len() > FILE_BYTES_MAX {

@@ -155,7 +155,7 @@ fn next_key(bytes: &[u8], is_all: bool) -> NextKey {
         [ESCAPE] if is_all => plain(Key::Escape, 1),
         [] | [ESCAPE] => NextKey::Unfinished,
         [ESCAPE, b'[' | b'O', ..] => sequence(bytes),
-        // Twice: somebody is in a hurry.
+        // The key was pressed twice.
         [ESCAPE, ESCAPE, ..] => plain(Key::Escape, 1),
         [ESCAPE, rest @ ..] => match next_key(rest, is_all) {
             NextKey::Found(key, n_bytes) => {
@@ -192,6 +192,10 @@ fn character(bytes: &[u8]) -> NextKey {
 
 /// A sequence such as `ESC [ 1 ; 5 C`: parameters, then a letter that ends it.
 fn sequence(bytes: &[u8]) -> NextKey {
+    // The Linux console sends `ESC [ [ A` for F1.
+    if let [ESCAPE, b'[', b'[', rest @ ..] = bytes {
+        return if rest.is_empty() { NextKey::Unfinished } else { NextKey::Unknown(4) };
+    }
     let is_end = |byte: &u8| (0x40..=0x7e).contains(byte);
     let Some(n_parameters) = bytes[2..].iter().take(SEQUENCE_BYTES_MAX).position(is_end) else {
         let is_too_long = bytes.len() > SEQUENCE_BYTES_MAX;
@@ -253,6 +257,7 @@ mod tests {
         let shift = KeyPress { shift: true, ..KeyPress::plain(Key::Enter) };
         assert_eq!(keys(b"\x1b[13;2u"), [TerminalInput::Key(shift)]);
         assert_eq!(keys(b"\x1b[<0;1;1Mx"), [key(Key::Char('x'))], "a click means nothing");
+        assert_eq!(keys(b"\x1b[[Ax"), [key(Key::Char('x'))], "nor does F1");
         assert_eq!(
             keys(b"\x1b[200~a\x1b[A\nb\x1b[201~c"),
             [TerminalInput::Paste("a\x1b[A\nb".to_owned()), key(Key::Char('c'))]

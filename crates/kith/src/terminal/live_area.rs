@@ -79,7 +79,9 @@ impl LiveArea {
         self.drawn.clear();
         self.cursor_column = 0;
         let up = if n_above > 0 { format!("\x1b[{n_above}A") } else { String::new() };
-        format!("{up}\r\x1b[J")
+        // Not all at once from the first column: in the top row tmux takes that for clearing the screen,
+        // and keeps the rows in its scrollback.
+        format!("{up}\r\x1b[K\x1b[C\x1b[J\r")
     }
 
     /// The terminal has another width now, and has broken rows that are wider anew.
@@ -120,6 +122,15 @@ mod tests {
         assert_eq!(live.change(&[], &area(&["> ab"], (0, 4)), false), None);
         let third = live.erase();
         assert_eq!(screen(&[first, second, third]), "one\ntwo");
+    }
+
+    #[test]
+    fn no_erasing_begins_at_the_first_column_of_the_screen() {
+        let mut live = LiveArea::default();
+        let first = live.change(&[], &area(&["> a", "hint"], (0, 3)), false).unwrap();
+        let erased = live.erase();
+        assert_eq!(screen(&[first, erased.clone()]), "");
+        assert!(!erased.contains("\r\x1b[J"), "{erased:?}");
     }
 
     #[test]

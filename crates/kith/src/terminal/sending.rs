@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kith_host::call::Reply;
-use kith_host::calls::message::{MessageReply, MessageTarget, SendMessage};
+use kith_host::calls::message::{Acknowledgement, MessageReply, MessageTarget, SendMessage};
 use kith_host::calls::models::{NameModel, NamedModel};
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::clock::SystemClock;
@@ -24,6 +24,10 @@ impl TerminalChat {
     /// Something was typed and sent off: a command, or a message.
     pub(super) fn said(&mut self, said: &SaidText, behavior: RunningBehavior) {
         let text = said.text.as_str();
+        if slash::is_farewell(text) {
+            self.is_over = true;
+            return;
+        }
         if slash::is_command(text) {
             return slash::run(self, text.trim());
         }
@@ -68,15 +72,16 @@ impl TerminalChat {
         text: String,
         running_behavior: RunningBehavior,
     ) -> Result<(), CallError> {
-        // Settings may change while a conversation is open.
-        let settings = self.settings.current()?;
-        let chosen = self.models.choose(self.model.as_deref(), &settings)?;
-        let own = NamedModel {
-            context_window: chosen.provider.choice().context_window,
-            name: chosen.name,
+        let is_hosts = self.model.is_none() || self.client.is_remote();
+        let expected = if let Some(of_host) = self.host_model.clone().filter(|_| is_hosts) {
+            of_host
+        } else {
+            // Settings may change while a conversation is open.
+            let settings = self.settings.current()?;
+            let chosen = self.models.choose(self.model.as_deref(), &settings)?;
+            let context_window = chosen.provider.choice().context_window;
+            NamedModel { context_window, name: chosen.name }
         };
-        let of_host = self.host_model.clone().filter(|_| self.model.is_none());
-        let expected = of_host.unwrap_or(own);
         self.conversation.set_context_window(expected.context_window);
         let id = SystemClock.new_id().to_string();
         let message = SendMessage {
@@ -90,6 +95,7 @@ impl TerminalChat {
             expects: expected.name,
             expected_leaf: None,
             running_behavior,
+            ack: Acknowledgement::Completed,
             attachments: Vec::new(),
         };
         let is_first = self.target == MessageTarget::New;
@@ -133,7 +139,7 @@ impl TerminalChat {
     }
 
     /// The host that answers has changed, or its settings have: it says which model it uses.
-    fn ask_for_host_model(&mut self) {
+    pub(super) fn ask_for_host_model(&mut self) {
         let (call, client) = (NameModel { model: self.model.clone() }, Arc::clone(&self.client));
         self.spawn_any(
             async move { Ok(Incoming::HostModel(Box::new(client.call(call).await?.data))) },
@@ -141,7 +147,7 @@ impl TerminalChat {
     }
 
     pub(super) fn take_host_model(&mut self, named: NamedModel) {
-        if self.model.is_some() {
+        if self.model.is_some() && !self.client.is_remote() {
             return;
         }
         let told = format!(

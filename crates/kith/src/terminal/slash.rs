@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kith_host::calls::cost::{CostGroup, SumCosts};
 use kith_host::calls::message::{MessageTarget, RetryTurn};
 use kith_host::calls::queue::{EditQueue, QueueChange, TakeNext};
 use kith_host::calls::session::{CompactSession, CreateDialog, ReadBlob, SessionView, ShowSession};
@@ -22,7 +21,7 @@ use kith_vocab::header::Priming;
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{cost_lines, why_lines};
+use super::answers::{cost_answer, why_lines};
 use super::attached::without_attached;
 use super::conversation::{DoneCall, OpenedOutput, QueuedText, remark};
 use super::lists::ListOwner;
@@ -41,9 +40,14 @@ pub(crate) fn is_command(text: &str) -> bool {
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let Some(word) = first.strip_prefix('/').filter(|word| !word.is_empty()) else { return false };
     let all = commands(ScreenLanguage::English);
-    let is_known = word == "exit" || all.iter().any(|(name, _)| *name == word);
+    let is_known = ["exit", "?"].contains(&word) || all.iter().any(|(name, _)| *name == word);
     let is_word = word.chars().all(|ch| ch.is_ascii_lowercase() || ch == '-');
     is_known || (is_word && rest.is_empty())
+}
+
+/// A message of this word alone is meant for the program, as in every other one.
+pub(crate) fn is_farewell(text: &str) -> bool {
+    ["exit", "quit", ":q"].contains(&text.trim())
 }
 
 /// The list that the argument of a command is chosen from.
@@ -65,7 +69,7 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
     chat.printed.extend(echo.wrapped(chat.columns, 2));
     match name {
         "/quit" | "/exit" => chat.is_over = true,
-        "/help" => help(chat),
+        "/help" | "/?" => help(chat),
         "/new" => begin_new(chat),
         "/branch" if chat.conversation.session.is_none() => {
             chat.remark(ScreenText::NothingSaid);
@@ -84,10 +88,8 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
         }
         "/cost" => {
             let language = chat.language;
-            chat.spawn(move |client| async move {
-                let table = client.call(SumCosts { by: CostGroup::Model }).await?.data;
-                Ok(cost_lines(language, &table))
-            });
+            let session = chat.conversation.session.map(|it| it.to_string());
+            chat.spawn(move |client| async move { cost_answer(&client, language, session).await });
         }
         "/queue" => queue(chat, &rest),
         "/compact" => compact(chat),
@@ -289,6 +291,10 @@ fn choose_model(chat: &mut TerminalChat, name: String) {
         let why = format!("`{name}` {}", chat.language.say(ScreenText::NotAModel));
         return chat.refuse(&why);
     }
+    if chat.client.is_remote() {
+        chat.model = Some(name);
+        return chat.ask_for_host_model();
+    }
     let chosen = chat.settings.current().and_then(|settings| {
         let is_listed = name == "demo" || settings.models.named.contains_key(&name);
         Ok((chat.models.choose(Some(&name), &settings)?, is_listed))
@@ -372,7 +378,13 @@ pub(crate) async fn start_primed(
 ) -> Result<SessionView, CallError> {
     let session_id = SessionId::from_uuid(SystemClock.new_id());
     let priming = Some(Priming { script_refs: vec![script], show_in_ui: true });
-    let call = CreateDialog { session_id, agent_id: Some(agent_id), thread_id, cwd, priming };
+    let call = CreateDialog {
+        session_id: Some(session_id),
+        agent_id: Some(agent_id),
+        thread_id: Some(thread_id),
+        cwd: Some(cwd),
+        priming,
+    };
     client.call(call).await?;
     Ok(client.call(ShowSession { session: session_id.to_string() }).await?.data)
 }

@@ -10,6 +10,16 @@ pub(crate) enum ScreenLanguage {
     Chinese,
 }
 
+impl ScreenLanguage {
+    /// For texts that the engine words.
+    pub(crate) fn tag(self) -> &'static str {
+        match self {
+            ScreenLanguage::English => "en",
+            ScreenLanguage::Chinese => "zh",
+        }
+    }
+}
+
 /// One table of sentences, so that none is without its words.
 macro_rules! screen_texts {
     ($($name:ident = $english:literal, $chinese:literal;)+) => {
@@ -53,8 +63,8 @@ screen_texts! {
     Until = "until", "有效至";
     KeysAnswer = "press a key above, or answer in words and Enter · Esc stops", "按上面的键，或输入文字后按 Enter 答复 · Esc 停止";
     Waiting = "waiting for the model", "等待模型";
-    Summarising = "summarising the conversation", "正在压缩对话";
-    Summarised = "the conversation was summarised", "对话已压缩";
+    Summarising = "summarising the conversation", "正在生成对话摘要";
+    Summarised = "the conversation was summarised", "已生成对话摘要";
     KeysIdle = "Enter sends · Alt-Enter new line · / commands · @ file names", "Enter 发送 · Alt-Enter 换行 · / 命令 · @ 文件名";
     KeysBusy = "Enter queues · Ctrl-S steers · Esc stops", "Enter 排队 · Ctrl-S 插话 · Esc 停止";
     KeysMore = "Ctrl-O open a call · Ctrl-R search · Ctrl-G editor · Up history or queue · Ctrl-C twice quits", "Ctrl-O 展开工具调用 · Ctrl-R 搜索 · Ctrl-G 编辑器 · ↑ 历史或队列 · 连按 Ctrl-C 退出";
@@ -98,6 +108,7 @@ screen_texts! {
     Lines = "lines", "行";
     NoOutput = "no output", "没有输出";
     AsksInstead = "asking instead:", "改用";
+    AskedAgain = "the answer was interrupted; asking again", "回答中断，正在重新请求";
     Retries = "retrying", "正在重试";
     Context = "of the context", "上下文";
     Search = "search", "搜索";
@@ -110,7 +121,9 @@ screen_texts! {
     NoScripts = "there are no priming scripts yet", "还没有启动脚本";
     UnknownCommand = "unknown command", "未知命令";
     SentByName = "it is not among the models of `kith model ls`, and is asked for by this name", "不在 `kith model ls` 列出的模型中，将按此名称请求";
-    Total = "total", "合计";
+    ThisSession = "this session", "本会话";
+    AllSessions = "all sessions", "全部会话";
+    Request = "request", "次请求";
     Requests = "requests", "次请求";
     Unpriced = "without a price", "次没有价格";
     ProofSame = "rebuilt from the log byte for byte", "已由日志逐字节重建";
@@ -120,7 +133,7 @@ screen_texts! {
     CauseContinued = "the conversation went on", "对话在继续";
     CauseBranched = "the conversation moved to another branch", "对话转到了另一分支";
     CauseModel = "another model was asked", "换了模型";
-    CausePurpose = "one of them asks for a summary", "其中一次请求是压缩对话";
+    CausePurpose = "one of them asks for a summary", "其中一次请求是生成摘要";
     CauseUnknown = "nothing in the log explains it", "日志中没有原因";
     Unchanged = "unchanged since the request before", "与上一次请求相同";
     WhyMore = "every byte: `kith why`", "逐字节查看：`kith why`";
@@ -129,7 +142,8 @@ screen_texts! {
     SourceRuntime = "fixed text of the runtime", "运行时的固定文字";
     SourceForm = "the form of the request", "请求的格式";
     WorkingIn = "Working in", "工作目录：";
-    AnotherHost = "Another kith is running in this house; it answers here too.", "这个家中已有另一个 kith 在运行，这里的回答由它给出。";
+    AnotherHost = "Another kith is already running for this agent; answers come from it.", "这个智能体已有另一个 kith 在运行，这里的回答由它给出。";
+    RemoteHost = "On another machine:", "在另一台机器上：";
     DemoModel = "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one", "正在使用内置演示模型；设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 可使用真实模型";
     Attached = "attached", "已附上";
     NotAttached = "only the name is sent; the agent can read the file", "只发送文件名，可让智能体自行读取";
@@ -239,9 +253,9 @@ pub(crate) fn commands(language: ScreenLanguage) -> Vec<(&'static str, &'static 
         ("retry", "try the last turn again", "重试上一轮"),
         ("model", "choose the model", "选择模型"),
         ("why", "what the model was sent last, and from where", "模型最近看到了什么，来自哪里"),
-        ("cost", "what was used", "用量与费用"),
+        ("cost", "tokens and cost, of this session and of all", "用量与费用：本会话与全部会话"),
         ("queue", "show the queue; /queue rm N, /queue go", "查看队列；/queue rm N，/queue go"),
-        ("compact", "summarise the conversation so far", "压缩到目前为止的对话"),
+        ("compact", "summarise the conversation so far", "为到目前为止的对话生成摘要"),
         ("prime", "start a session with a priming script", "用启动脚本开始新会话"),
         ("help", "show the commands and keys", "显示命令和按键"),
         ("quit", "leave", "退出"),

@@ -10,7 +10,7 @@ use kith_vocab::event::control::EndReason;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 
-use super::{cut_short, harness, mark, outcome_in_words};
+use super::{harness, incomplete_mark, mark, outcome_in_words};
 
 /// The head of the document, above the conversation.
 pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             return None;
         }
         Body::AssistantMessage(it) => {
-            let cut = cut_short(it.stop_reason);
+            let cut = incomplete_mark(it.stop_reason);
             format!("## agent{told}{cut}\n\n{}", said(&it.message.content))
         }
         Body::ToolResult(it) => {

@@ -30,6 +30,7 @@ fn the_first_agent_answers_in_every_folder_without_one() {
     Talk to it:
       cd luna && kith
 
+    This folder is its house: its files, settings and conversations stay here.
     It also answers `kith` in every folder that has no agent of its own.
     ");
     let settings = fs::read_to_string(house.path("../user/.kith/config.toml")).unwrap();

@@ -47,6 +47,24 @@ fn an_approved_command_runs_once_as_it_was_asked_about() {
 }
 
 #[test]
+fn all_that_a_long_change_would_write_can_be_read_before_it_is_approved() {
+    let lines: Vec<String> = (0..5_000).map(|n| format!("line {n}\n")).collect();
+    let content = lines.concat();
+    let (_vendor, house) = calling("write_file", json!({ "path": "USER.md", "content": content }));
+    assert_eq!(house.kith(&["ask", "go"]).code, 4);
+    let listed = house.kith(&["approvals"]).succeeded().stdout;
+    assert!(!listed.contains("line 4999"));
+    let told = listed.lines().find(|line| line.contains(" more lines of the diff; ")).unwrap();
+    let code = told.split("approvals show ").nth(1).unwrap().split('`').next().unwrap();
+    let shown = house.kith(&["approvals", "show", code]).succeeded().stdout;
+    assert!(shown.contains("    line 0\n") && shown.contains("    line 4999\n"));
+    let files = fs::read_dir(house.path(".kith/approvals")).unwrap();
+    let files: Vec<String> =
+        files.map(|it| fs::read_to_string(it.unwrap().path()).unwrap()).collect();
+    assert!(files.len() == 1 && files[0].contains("line 4999\\n"));
+}
+
+#[test]
 fn an_approved_command_whose_file_changed_is_refused_and_says_which() {
     let input = json!({ "command": "cat note.txt >> out.txt", "unsandboxed": true });
     let (_vendor, house) = calling("exec_shell", input);

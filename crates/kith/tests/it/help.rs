@@ -51,14 +51,19 @@ fn the_help_of_ask_is_as_expected() {
       -h, --help                  Print help
 
     Global options:
-          --home <DIR>    House to use: a folder with `kith.toml` or `.kith` [env: KITH_HOME]
-          --agent <ID>    Agent to use, if the house has several [env: KITH_AGENT]
-          --json          Print exactly one JSON value to stdout, even on failure
-      -q, --quiet         Print no notes and no progress, and of an answer only its final text
-          --color <WHEN>  When to use colours; `auto` obeys NO_COLOR and CLICOLOR_FORCE [possible
-                          values: auto, always, never]
-          --remote        Ask the host even for what could be read from files
-          --unattended    Never ask questions: nobody is at the terminal
+          --home <DIR>         House to use: the folder your agent lives in, with its `kith.toml` [env:
+                               KITH_HOME]
+          --agent <ID>         Agent to use, if the house has several [env: KITH_AGENT]
+          --json               Print exactly one JSON value to stdout, even on failure
+      -q, --quiet              Print no notes and no progress, and of an answer only its final text
+          --color <WHEN>       When to use colours; `auto` obeys NO_COLOR and CLICOLOR_FORCE [possible
+                               values: auto, always, never]
+          --remote <ADDRESS>   Use the house of a host on another machine: the address that `kith up
+                               --listen` printed [env: KITH_REMOTE]
+          --token-file <FILE>  File with the token of that host, if KITH_REMOTE_TOKEN is not set [env:
+                               KITH_REMOTE_TOKEN_FILE]
+          --from-host          Ask the host even for what could be read from files
+          --unattended         Never ask questions: nobody is at the terminal
 
     Example:
       kith ask "read README.md and tell me what it is"

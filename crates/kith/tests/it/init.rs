@@ -28,6 +28,7 @@ fn init_creates_an_agent_that_answers_at_once() {
     Talk to it:
       kith
 
+    This folder is its house: its files, settings and conversations stay here.
     It also answers `kith` in every folder that has no agent of its own.
     ");
     assert_eq!(house.files(), FILES);
@@ -87,6 +88,7 @@ fn init_accepts_the_folder_as_home() {
     Talk to it:
       cd 'ada lovelace' && kith
 
+    This folder is its house: its files, settings and conversations stay here.
     It also answers `kith` in every folder that has no agent of its own.
     ");
 }

@@ -17,6 +17,7 @@ mod anywhere;
 mod approving;
 mod ask;
 mod attach;
+mod background;
 mod backup;
 mod bad_input;
 mod bad_servers;
@@ -28,6 +29,7 @@ mod conventions;
 mod damage;
 mod disks;
 mod explain;
+mod from_host;
 mod git;
 mod guide;
 mod help;
@@ -48,6 +50,7 @@ mod ordinary;
 mod peer;
 mod plain;
 mod prime;
+mod project;
 mod prompt;
 mod proxy;
 mod queue;
@@ -92,7 +95,7 @@ macro_rules! check {
 pub(crate) use check;
 
 const FILTERS: [(&str, &str); 9] = [
-    (r"\d+ bytes in the log", "[bytes] bytes in the log"),
+    (r"\((\d+\.)?\d+ [KM]B\)", "([size])"),
     (r"\d{8} characters", "[n] characters"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
     (r"cli:room:([0-9a-f]{16}|\.(/\S+)?)", "cli:room:[cwd]"),

@@ -20,6 +20,10 @@ fn what_other_programs_take_gets_a_hint_that_works() {
         (vec!["--continue"], "`kith` continues this folder's conversation by itself"),
         (vec!["--resume", "4c1e"], "`kith resume SESSION` opens a session"),
         (vec!["chat"], "`kith` alone opens the chat"),
+        (vec!["history"], "`kith session ls` lists conversations"),
+        (vec!["login"], "there is no login: set ANTHROPIC_API_KEY"),
+        (vec!["config"], "settings are in kith.toml"),
+        (vec!["serve"], "`kith up --open` starts the daemon"),
     ] {
         let ran = house.kith(&words);
         assert_eq!(ran.code, 2, "{words:?}");
@@ -155,4 +159,38 @@ fn sessions_are_chosen_by_title_and_folder_also_in_20_columns() {
     narrow.press("\x1b");
     narrow.until("Enter sends");
     leave(narrow);
+}
+
+#[test]
+fn a_misspelt_skill_script_or_file_is_told_what_was_meant() {
+    let house = House::new();
+    house.write("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidy up.\n---\nTidy.\n");
+    house.kith(&["prime", "new", "probe"]).succeeded();
+    for (words, hint) in [
+        (vec!["skill", "show", "tidi"], "did you mean `tidy`?"),
+        (vec!["skill", "show", "garden"], "`kith skill ls` lists the skills in use"),
+        (vec!["prime", "show", "prob"], "did you mean `probe`?"),
+    ] {
+        let ran = house.kith(&words);
+        assert!(ran.stderr.contains(&format!("hint: {hint}")), "{words:?}: {}", ran.stderr);
+    }
+    fs::create_dir(house.path("../low")).unwrap();
+    fs::write(house.path("../low/agent.md"), "Be kind.\n").unwrap();
+    let ran = house.kith(&["--home", "../low", "ask", "hi"]);
+    assert!(ran.stderr.contains("hint: rename `agent.md` to `Agent.md`"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_behind_a_broken_link_are_named_and_not_taken_for_absent() {
+    let house = House::new();
+    fs::remove_file(house.path("kith.toml")).ok();
+    std::os::unix::fs::symlink("nowhere", house.path("kith.toml")).unwrap();
+    let ran = house.kith(&["ask", "hi"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("kith.toml` is a link to a file that does not exist"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -27,7 +27,7 @@ fn plain_has_the_commands_of_the_drawn_terminal() {
     for (command, answer) in [
         ("/help", "/compact    summarise the conversation so far"),
         ("/why", "rebuilt from the log byte for byte"),
-        ("/cost", "total"),
+        ("/cost", "all sessions"),
         ("/queue", "(nothing waits)"),
         ("/model", "choose one by its number: /model 1"),
         ("/prime", "(there are no priming scripts yet)"),
@@ -65,7 +65,7 @@ fn plain_speaks_chinese() {
     terminal.press("你好\r");
     terminal.until("\n一");
     for (command, answer) in [
-        ("/help", "/compact    压缩到目前为止的对话"),
+        ("/help", "/compact    为到目前为止的对话生成摘要"),
         ("/why", "已由日志逐字节重建"),
         ("/queue", "（没有排队的消息）"),
         ("/resume", "用编号选择，例如 /resume 1"),

@@ -69,7 +69,7 @@ fn waiting_messages_are_listed_edited_moved_removed_and_released() {
     check!(house.kith(&["queue", "go"]), @r"
     exit 1
     --- stderr
-    error: a turn is running in session `[id]`
+    error: a turn is running in session `[short]`
     hint: wait for it to finish, or stop it with `kith cancel`
     ");
     // After a turn that was stopped nothing goes on by itself.

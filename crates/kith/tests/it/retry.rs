@@ -84,7 +84,7 @@ fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
     check!(house.kith(&["retry"]), @r"
     exit 1
     --- stderr
-    error: the last turn of session `[id]` succeeded, so there is nothing to retry
+    error: the last turn of session `[short]` succeeded: there is nothing to retry
     ");
     check!(house.kith(&["cancel"]), @r"
     exit 0
@@ -137,7 +137,7 @@ fn cancel_and_retry_mean_the_conversation_of_the_folder() {
     check!(house.kith_in("sub", &["retry"]), @r"
     exit 1
     --- stderr
-    error: the last turn of session `[id]` succeeded, so there is nothing to retry
+    error: the last turn of session `[short]` succeeded: there is nothing to retry
     ");
     check!(house.kith(&["retry"]), @r"
     exit 0

@@ -632,6 +632,18 @@ fn without_namespaces_the_doctor_says_so_the_policy_asks_and_nothing_runs() {
 }
 
 #[test]
+fn a_sandbox_is_found_also_where_nothing_can_be_made_in_the_temporary_folder() {
+    let house = House::new();
+    if !house.kith(&["explain", "command", "touch ran"]).stdout.contains("in the sandbox") {
+        not_run("there is no sandbox");
+        return;
+    }
+    let behind = ["env", "TMPDIR=/nowhere"];
+    let judged = house.behind(&behind, &["explain", "command", "touch ran"]).unwrap();
+    assert!(judged.stdout.contains("in the sandbox"), "{}", judged.shown());
+}
+
+#[test]
 fn output_without_end_ends_with_its_reader() {
     let world = World::new();
     if !has_sandbox(&world) {

@@ -28,13 +28,15 @@ fn messages_are_found_newest_first_with_and_without_an_index() {
     let all = ["天气", "garden", "KOLN garden", "nothing like it"];
     let found: Vec<Value> = all.iter().map(|words| with_index(words)).collect();
     assert!(texts(&found[0]).contains(&"北京的天气怎么样"), "{}", found[0]);
+    let said = &found[0]["hits"].as_array().unwrap().last().unwrap();
+    assert_eq!((&said["text"], &said["kind"]), (&json!("北京的天气怎么样"), &json!("user")));
     let garden = texts(&found[1]);
     let place = |words| garden.iter().position(|it| *it == words).unwrap();
     assert!(place("gardening in Köln") < place("the Garden plan"), "{garden:?}");
     assert!(texts(&found[2]).contains(&"gardening in Köln"));
     assert_eq!(found[3], json!({"ok": true, "hits": []}));
     let keys: Vec<&String> = found[0]["hits"][0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["sessionId", "eventId", "text", "ts"]);
+    assert_eq!(keys, ["sessionId", "eventId", "kind", "text", "ts"]);
 
     // Derived: without it the answer is the same.
     fs::remove_file(house.path(".kith/index.db")).unwrap();
@@ -82,7 +84,7 @@ fn a_session_is_removed_with_everything_it_left_after_a_yes() {
     check!(house.kith(&["session", "rm", id]), @"
     exit 1
     --- stderr
-    error: refusing to remove session [short] (a zebra crossing) ([bytes] bytes in the log and 0 other files) without confirmation
+    error: refusing to remove session [short] (a zebra crossing) ([size]) without confirmation
     hint: pass `--yes` to confirm
     ");
     let removed = house.json(&["session", "rm", id, "--yes", "--json"]);

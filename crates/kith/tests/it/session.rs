@@ -114,6 +114,7 @@ fn a_row_has_exactly_these_keys() {
             "events",
             "leaf",
             "cwd",
+            "project",
             "state"
         ]
     );

@@ -88,7 +88,7 @@ fn a_skill_is_shown_as_it_is() {
     exit 1
     --- stderr
     error: no skill `Tidy` is in use here
-    hint: `kith skill ls` lists the skills in use, `kith skill check` those left out
+    hint: did you mean `tidy`?
     ");
     check!(house.kith(&["skill", "show", "a\nb", "--json"]), @r#"
     exit 1

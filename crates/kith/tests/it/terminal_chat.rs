@@ -354,7 +354,7 @@ fn commands_answer_in_the_conversation() {
     terminal.until("\none\n");
     for (command, answer) in [
         ("/why", "rebuilt from the log byte for byte"),
-        ("/cost", "total"),
+        ("/cost", "all sessions"),
         ("/queue", "/queue go"),
         ("/nonsense", "unknown command /nonsense:"),
     ] {

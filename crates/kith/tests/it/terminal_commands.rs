@@ -1,6 +1,8 @@
 //! Commands that change the conversation, what the lines around a turn tell, and files of every root,
 //! in a real terminal.
 
+use std::fs;
+
 use kith_testkit::server::ServerReply;
 
 use crate::house::{House, Vendor, of_type};
@@ -178,6 +180,76 @@ fn the_banner_names_the_folder_it_works_in_and_files_of_the_home_are_offered() {
     terminal.until("Seen.");
     leave(terminal);
     assert!(vendor.bodies()[0].to_string().contains("Be kind.\\n\\n</attachment>"));
+}
+
+#[test]
+fn the_banner_has_the_name_and_the_emoji_of_the_agent() {
+    let house = House::new();
+    fs::write(house.path("IDENTITY.md"), "name: Luna\nemoji: 🌙\n").unwrap();
+    let mut terminal = chat(&house);
+    terminal.until("🌙 Luna · demo · ");
+    leave(terminal);
+}
+
+#[test]
+fn a_model_chosen_in_the_chat_answers_from_the_next_message_on_and_the_log_names_it() {
+    let vendor = Vendor::new([ServerReply::text("from the vendor")]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("first\r");
+    terminal.until("from the vendor");
+    terminal.until(IDLE);
+    terminal.press("/model demo\r");
+    terminal.press("say second\r");
+    terminal.until("\nsecond\n");
+    leave(terminal);
+    let log = house.log();
+    let asked = of_type(&log, "model_requested");
+    let models: Vec<_> = asked.iter().map(|it| it["provider"].as_str().unwrap()).collect();
+    assert_eq!(models.len(), 2);
+    assert_ne!(models[0], "demo");
+    assert_eq!(models[1], "demo");
+}
+
+#[test]
+fn a_lone_exit_leaves_and_is_never_sent_and_a_question_mark_is_help() {
+    let house = House::new();
+    for word in ["exit\r", "quit\r", ":q\r"] {
+        let mut terminal = chat(&house);
+        terminal.press("/?\r");
+        terminal.until("/quit");
+        terminal.press(word);
+        assert_eq!(terminal.end().0, 0, "{word}");
+    }
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"], serde_json::json!([]));
+}
+
+#[test]
+fn a_question_that_is_not_answered_at_once_shows_that_it_is_waited_for() {
+    let vendor = Vendor::new([ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    let mut terminal = Terminal::start(&house, &["ask", "go"], &PLAIN);
+    terminal.until("Waiting for the answer …");
+    terminal.signal("INT");
+    assert_eq!(terminal.end().0, 130);
+}
+
+#[test]
+fn the_cost_is_told_of_this_session_and_of_all() {
+    let house = House::new();
+    house.kith(&["ask", "say before"]).succeeded();
+    house.kith(&["ask", "--new", "say now"]).succeeded();
+    let mut terminal = chat(&house);
+    terminal.press("/cost\r");
+    terminal.until("this session · 1 request");
+    terminal.until("all sessions · 2 requests");
+    leave(terminal);
+    let cost = |words: &[&str]| house.json(words)["total"]["nRequests"].clone();
+    assert_eq!(cost(&["cost", "--json"]), 2);
+    assert_eq!(cost(&["cost", "current", "--json"]), 1);
+    let ran = house.kith(&["cost", "zzzz"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("there is no session `zzzz`"), "{}", ran.stderr);
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn commands_answer_in_chinese() {
     terminal.until("上下文");
     for (command, answer) in [
         ("/why", "已由日志逐字节重建"),
-        ("/cost", "次请求"),
+        ("/cost", "全部会话"),
         ("/queue", "没有排队的消息"),
         ("/nonsense", "未知命令"),
         ("/prime", "还没有启动脚本"),
@@ -282,7 +282,7 @@ fn a_terminal_of_20_columns_is_never_written_beyond() {
     terminal.until("Enter sends");
     terminal.press("a question that is longer than the screen\r");
     terminal.until("of the context");
-    for (command, answer) in [("/help\r", "/quit"), ("/cost\r", "total")] {
+    for (command, answer) in [("/help\r", "/quit"), ("/cost\r", "all sessions")] {
         terminal.press(command);
         terminal.until(answer);
     }

@@ -304,6 +304,7 @@ fn what_is_trusted_is_listed_and_taken_back_in_stable_forms() {
     let removed = house.json(&["trust", "rm", "../clone", "--json"]);
     assert_eq!(removed, json!({ "ok": true, "path": path }));
     let again = house.kith(&["trust", "rm", "../clone"]).succeeded();
+    assert_eq!(again.stdout, "", "it is not called \"no longer trusted\"");
     assert_eq!(again.stderr, "note: it was not trusted; `kith trust ls` lists what is trusted\n");
     assert_eq!(house.json(&["trust", "ls", "--json"])["repositories"], json!([]));
     let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();

@@ -123,3 +123,23 @@ fn a_daemon_takes_over_however_many_conversations_are_open() {
     daemon.finish().succeeded();
     assert_eq!(said(&house), ["one", "two"]);
 }
+
+#[test]
+fn the_service_file_is_written_and_removed_and_nothing_is_started() {
+    let house = House::new();
+    let told = house.json(&["up", "--install", "--port", "0", "--json"]);
+    let path = told["path"].as_str().unwrap();
+    assert!(
+        path.starts_with(house.path("../user").canonicalize().unwrap().to_str().unwrap()),
+        "{told}"
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let dir = house.path("").canonicalize().unwrap();
+    assert!(text.contains(dir.to_str().unwrap()) && text.contains("--port"), "{text}");
+    assert!(!told["commands"].as_array().unwrap().is_empty(), "{told}");
+    assert_eq!(house.json(&["status", "--json"])["running"], false);
+    let removed = house.kith(&["up", "--uninstall"]).succeeded();
+    assert!(removed.stdout.starts_with("Removed"), "{}", removed.shown());
+    assert!(!std::path::Path::new(path).exists());
+    assert!(house.kith(&["up", "--uninstall"]).succeeded().stdout.starts_with("There is no"));
+}

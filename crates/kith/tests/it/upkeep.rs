@@ -263,7 +263,7 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
         ok    modes         only you can read `.kith`
         ok    disk          [n] GB free
         ok    host          not running (the next command that writes starts one)
-        ok    desk          intact; this kith writes version 5
+        ok    desk          intact; this kith writes version 6
         ok    inbox         no messages are waiting
         ok    sessions      1 intact
         ok    blobs         all referenced blobs are present

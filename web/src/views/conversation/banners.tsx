@@ -4,7 +4,8 @@ import { ATTEMPTS_UNTIL_OFFLINE } from "../../wire/connection";
 import { useNow } from "../../parts/clock";
 import { useApp, useConnectionState, useIsOnline, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
-import { useConversation, useSession } from "./session_context";
+import { Quoted } from "../../parts/quoted";
+import { useConversation, useRefusal, useSession } from "./session_context";
 
 const BACK_SHOWN_MS = 5_000;
 
@@ -38,10 +39,10 @@ export function SessionBanners() {
     const timer = setTimeout(() => feed.dismissResumed(), BACK_SHOWN_MS);
     return () => clearTimeout(timer);
   }, [feed, resumed]);
-  const refused = feed.refused();
+  const refused = useRefusal();
   if (session.isRemoved) return <div className="banner" role="status"><Icon name="alert" /><span>{t("sessionRemoved")}</span></div>;
   if (session.failure !== null) return <div className="banner" role="status"><Icon name="alert" /><span>{t("sessionFailed", { reason: session.failure })}</span></div>;
-  if (refused !== null) return <div className="banner" role="alert"><Icon name="alert" /><span>{t("cannotFollow", { reason: refused })}</span></div>;
+  if (refused !== null) return <div className="banner" role="alert"><Icon name="alert" /><span><Quoted text={t("cannotFollow", { reason: refused })} /></span></div>;
   if (session.movedTo !== null) return <div className="banner" role="status"><Icon name="alert" /><span>{t("sessionMoved")}</span></div>;
   if (session.live.isIncomplete) return <div className="banner" role="status"><Icon name="note" /><span>{t("liveTextMissing")}</span></div>;
   if (isOnline && resumed !== null && resumed.nEvents > 0) return <div className="banner calm" role="status"><Icon name="check" /><span>{t("back", { n: resumed.nEvents })}</span></div>;

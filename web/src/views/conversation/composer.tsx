@@ -1,13 +1,14 @@
 // The field for a message. It has its own state and is never drawn together with the log, so typing never waits.
-import { memo, type RefObject, useContext, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { memo, type RefObject, useContext, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
 import { pendingApprovals } from "../../log/activity";
 import { plainText } from "../../log/text";
 import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context";
+import { keyLabel } from "../../parts/commands";
 import { Icon } from "../../parts/icon";
 import type { QueueName } from "../../wire/types";
 import { bytes } from "../../words/format";
 import { ATTACHMENT_BYTES_MAX, isTaken, pick, type PickedFile, toSent, totalBytes } from "./attachments";
-import { readDraft, writeDraft } from "./drafts";
+import { noteTyped, readDraft, takesFocus, writeDraft } from "./drafts";
 import { EditContext } from "./edit_context";
 import { useConversation, useIsTurnOpen, useSessionPart } from "./session_context";
 
@@ -31,7 +32,6 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   const chooser = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(() => readDraft(sessionId));
   const [files, setFiles] = useState<readonly PickedFile[]>([]);
-  const [how, setHow] = useState<QueueName>("steer");
   const isEditing = edit.event !== null;
 
   useEffect(() => {
@@ -40,8 +40,16 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
     field.current?.focus();
   }, [edit.event]);
 
+  // Before the next key: somebody may be typing while the conversation begins.
+  useLayoutEffect(() => {
+    if (field.current === null || !takesFocus(sessionId)) return;
+    field.current.focus();
+    field.current.setSelectionRange(field.current.value.length, field.current.value.length);
+  }, [sessionId]);
+
   useEffect(() => {
     if (isEditing) return undefined;
+    noteTyped(sessionId, text);
     const timer = setTimeout(() => writeDraft(sessionId, text), 250);
     return () => clearTimeout(timer);
   }, [sessionId, text, isEditing]);
@@ -49,15 +57,26 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   // Whoever leaves at once keeps what was typed last, too.
   const unsaved = useRef<string | null>(null);
   unsaved.current = isEditing ? null : text;
-  useEffect(() => () => { if (unsaved.current !== null) writeDraft(sessionId, unsaved.current); }, [sessionId]);
+  useEffect(() => {
+    const save = (): void => { if (unsaved.current !== null) writeDraft(sessionId, unsaved.current); };
+    addEventListener("pagehide", save);
+    return () => {
+      removeEventListener("pagehide", save);
+      save();
+    };
+  }, [sessionId]);
 
   const addFiles = async (added: readonly File[]): Promise<void> => {
     for (const file of added) if (!isTaken(file)) announcer.tell(t("fileNotTaken", { name: file.name }), "error");
-    const picked = await Promise.all(added.filter(isTaken).map(pick));
+    const taken = added.filter(isTaken);
+    const refuse = (): void => announcer.tell(t("filesTooLarge", { size: bytes(ATTACHMENT_BYTES_MAX) }), "error");
+    // Before they are read: a file may be larger than the memory.
+    if (taken.reduce((sum, file) => sum + file.size, 0) > ATTACHMENT_BYTES_MAX) return refuse();
+    const picked = await Promise.all(taken.map(pick));
     setFiles((before) => {
       const all = [...before, ...picked];
       if (totalBytes(all) <= ATTACHMENT_BYTES_MAX) return all;
-      announcer.tell(t("filesTooLarge", { size: bytes(ATTACHMENT_BYTES_MAX) }), "error");
+      refuse();
       return before;
     });
   };
@@ -86,10 +105,14 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   const onKey = (event: React.KeyboardEvent): void => {
     // An input method uses Enter for itself; 229 is what older browsers say then.
     if (event.nativeEvent.isComposing || event.nativeEvent.keyCode === 229) return;
+    const isCommand = event.metaKey || event.ctrlKey;
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       event.preventDefault();
-      const isOther = event.metaKey || event.ctrlKey;
-      void send(isOther ? (how === "steer" ? "follow_up" : "steer") : how);
+      void send(isCommand ? "steer" : "follow_up");
+    } else if (isCommand && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "s") {
+      // As in the terminal. The browser would save the page.
+      event.preventDefault();
+      if (isRunning && !isEditing) void send("steer");
     } else if (event.key === "Escape") {
       event.preventDefault();
       event.stopPropagation();
@@ -99,7 +122,7 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   };
 
   const canSend = (text.trim() !== "" || files.length > 0) && models !== null && (!isEditing || isOnline);
-  const sendLabel = isAsked && !isEditing ? t("answer") : isRunning && !isEditing ? t(how === "steer" ? "steer" : "queue") : t("send");
+  const sendLabel = isAsked && !isEditing ? t("answer") : isRunning && !isEditing ? t("queue") : t("send");
   return (
     <div>
       {files.length === 0 ? null : <FileChips files={files} onRemove={(id) => setFiles(files.filter((file) => file.id !== id))} />}
@@ -123,25 +146,18 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
       <div className="send">
         <span className="lead"><button className="tool" aria-label={t("attachFile")} title={t("attachFile")} onClick={() => chooser.current?.click()}><Icon name="clip" /></button></span>
         <input ref={chooser} type="file" hidden multiple accept="image/png,image/jpeg,image/gif,image/webp,application/pdf" aria-label={t("attachFile")} onChange={(event) => { void addFiles([...(event.target.files ?? [])]); event.target.value = ""; }} />
-        {isRunning && !isEditing ? (
-          <fieldset className="seg">
-            <legend className="vh">{t("whileRunning")}</legend>
-            {(["steer", "follow_up"] as const).map((it) => (
-              <label key={it}><input type="radio" name="how" checked={how === it} onChange={() => setHow(it)} /><span>{t(it === "steer" ? "steer" : "queue")}</span></label>
-            ))}
-          </fieldset>
-        ) : null}
-        <Hint isOnline={isOnline} isAsked={isAsked} isRunning={isRunning} isEditing={isEditing} how={how} agent={agentName} />
+        <Hint isOnline={isOnline} isAsked={isAsked} isRunning={isRunning} isEditing={isEditing} agent={agentName} />
         {isEditing ? <button className="btn plain" onClick={leaveEdit}>{t("cancel")}</button> : null}
-        <button className="btn primary" disabled={!canSend} onClick={() => void send(how)}>{sendLabel}<kbd>↵</kbd></button>
+        {isRunning && !isEditing ? <button className="btn steers" disabled={!canSend} title={t("readsBeforeNext", { agent: agentName })} onClick={() => void send("steer")}>{t("steer")}<kbd>{keyLabel("mod+s")}</kbd></button> : null}
+        <button className="btn primary" disabled={!canSend} onClick={() => void send("follow_up")}>{sendLabel}<kbd>↵</kbd></button>
       </div>
     </div>
   );
 });
 
-function Hint({ isOnline, isAsked, isRunning, isEditing, how, agent }: { isOnline: boolean; isAsked: boolean; isRunning: boolean; isEditing: boolean; how: QueueName; agent: string }) {
+function Hint({ isOnline, isAsked, isRunning, isEditing, agent }: { isOnline: boolean; isAsked: boolean; isRunning: boolean; isEditing: boolean; agent: string }) {
   const { t } = useWords();
-  const text = isEditing ? t("editingBranch") : !isOnline ? t("savedHere") : isAsked ? t("answersQuestion") : !isRunning ? "" : t(how === "steer" ? "readsBeforeNext" : "answersAfter", { agent });
+  const text = isEditing ? t("editingBranch") : !isOnline ? t("savedHere") : isAsked ? t("answersQuestion") : !isRunning ? "" : t("answersAfter", { agent });
   return <span className="hint clip no-phone">{text}</span>;
 }
 

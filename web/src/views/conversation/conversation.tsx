@@ -1,11 +1,10 @@
 // The conversation: header, banners, log, dock, and the turns beside it.
-import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { pendingApprovals } from "../../log/activity";
 import { entriesOf } from "../../log/entries";
 import { lastSeq } from "../../log/state";
 import { tipOf } from "../../log/tree";
 import { useApp, useHouse, useIsOnline, useOutbox, usePreferences, useStore, useWords } from "../../parts/app_context";
-import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
 import { OpenContext } from "../../parts/open_state";
 import { readHeader } from "../../wire/header";
@@ -13,10 +12,12 @@ import type { UserMessage } from "../../wire/types";
 import { ConnectionBanner, SessionBanners } from "./banners";
 import { Composer, type ComposerHandle } from "./composer";
 import { ConversationHead } from "./conversation_head";
+import { NotBegun } from "./draft_view";
 import { EditContext, type EditState } from "./edit_context";
+import { FileDrop } from "./file_drop";
 import { LiveLine } from "./live_line";
 import { QueueStrip } from "./queue_strip";
-import { ConversationContext, type Conversation, useActions, useConversation, useSession } from "./session_context";
+import { ConversationContext, type Conversation, useActions, useConversation, useRefusal, useSession, useSessionPart } from "./session_context";
 import { StatusLine } from "./status_line";
 import { Stream, type StreamHandle } from "./stream";
 import { streamRows } from "./stream_rows";
@@ -64,7 +65,7 @@ function ConversationBody({ eventId }: { eventId: string | null }) {
   useTold();
   return (
     <>
-      <main className="main" id="conversation">
+      <main className="main" id="conversation" data-session={sessionId}>
         <ConversationHead onTurns={toggleTurns} />
         <Banner />
         <Log key={sessionId} eventId={eventId} stream={stream} composer={composer} />
@@ -101,16 +102,15 @@ interface Handles {
 }
 
 function Log({ eventId, stream, composer }: Handles & { eventId: string | null }) {
-  const { t } = useWords();
   const { house } = useApp();
   const { feed, sessionId } = useConversation();
   const session = useStore(feed);
+  const refusal = useRefusal();
   const hidesPrimed = useHidesPrimed();
   const outbox = useOutbox();
   const entries = useMemo(() => entriesOf(session.log, { hidesPrimed }), [session.log, hidesPrimed]);
   const rows = useMemo(() => streamRows(entries, session, outbox.filter((it) => it.sessionId === sessionId)), [entries, session, outbox, sessionId]);
   const [isAtEnd, setIsAtEnd] = useState(true);
-  const [isDropping, setIsDropping] = useState(false);
 
   const seq = lastSeq(session);
   useEffect(() => {
@@ -131,27 +131,10 @@ function Log({ eventId, stream, composer }: Handles & { eventId: string | null }
 
   const isElsewhere = eventId !== null && session.isLoaded && session.log.byId.has(eventId) && !rows.some((row) => row.key === eventId || row.key.startsWith(eventId));
   return (
-    <div
-      className="log-place"
-      onDragOver={(event) => {
-        if (!event.dataTransfer.types.includes("Files")) return;
-        event.preventDefault();
-        setIsDropping(true);
-      }}
-      onDragLeave={(event) => {
-        if (event.currentTarget === event.target) setIsDropping(false);
-      }}
-      onDrop={(event) => {
-        setIsDropping(false);
-        if (event.dataTransfer.files.length === 0) return;
-        event.preventDefault();
-        composer.current?.addFiles([...event.dataTransfer.files]);
-      }}
-    >
+    <FileDrop composer={composer}>
       {isElsewhere ? <Elsewhere eventId={eventId} /> : null}
-      {!session.isLoaded ? <Bones /> : rows.length === 0 ? <EmptyConversation /> : <Stream rows={rows} handle={stream} onAtEnd={setIsAtEnd} marked={eventId} />}
-      {isDropping ? <div className="drop" onDragLeave={() => setIsDropping(false)}>{t("dropFiles")}</div> : null}
-    </div>
+      {!session.isLoaded ? (refusal === null ? <Bones /> : <div className="stream" />) : rows.length === 0 ? <EmptyConversation /> : <Stream rows={rows} handle={stream} onAtEnd={setIsAtEnd} marked={eventId} />}
+    </FileDrop>
   );
 }
 
@@ -176,26 +159,15 @@ function Bones() {
 }
 
 function EmptyConversation() {
-  const { t } = useWords();
   const { agentName, row } = useConversation();
-  const dialogs = useContext(DialogContext);
   const { folder } = useHouse();
-  return (
-    <div className="stream">
-      <div className="empty">
-        <h2>{t("saySomething", { agent: agentName })}</h2>
-        <p>{t("startsWithFirst", { agent: agentName })}</p>
-        <div className="ways">
-          <button onClick={() => dialogs.open({ kind: "new", withScript: true })}><Icon name="save" /><span>{t("startWithScript")}</span><kbd>P</kbd></button>
-          <button onClick={() => dialogs.open({ kind: "prompt", cwd: row?.cwd ?? folder ?? "." })}><Icon name="folder" /><span>{t("seeWhatIsTold", { agent: agentName })}</span></button>
-        </div>
-      </div>
-    </div>
-  );
+  return <NotBegun agentName={agentName} cwd={row?.cwd ?? folder ?? "."} />;
 }
 
 function Dock({ stream, composer }: Handles) {
   const { feed } = useConversation();
+  const isLoaded = useSessionPart((session) => session.isLoaded);
+  const refusal = useRefusal();
   const jump = useCallback((approvalId: string) => {
     const approval = pendingApprovals(feed.current().log).find((it) => it.asked.approvalId === approvalId);
     if (approval === undefined) return;
@@ -203,6 +175,7 @@ function Dock({ stream, composer }: Handles) {
     requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-approval="${approvalId}"]`)?.focus()));
   }, [feed, stream]);
   const onSent = useCallback(() => stream.current?.toEnd(), [stream]);
+  if (refusal !== null && !isLoaded) return null;
   return (
     <div className="dock">
       <div className="dock-in">

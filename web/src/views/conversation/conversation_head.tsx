@@ -6,10 +6,11 @@ import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
 import { Menu, type MenuItem } from "../../parts/menu";
 import { go, hrefOf } from "../../parts/route";
+import { plainTitle } from "../../log/text";
 import { newId } from "../../wire/ids";
 import { baseName, shortDate } from "../../words/format";
 import { platformKey } from "../threads/platforms";
-import { useConversation, useSessionPart } from "./session_context";
+import { useConversation, useRefusal, useSessionPart } from "./session_context";
 
 export function ConversationHead({ onTurns }: { onTurns: () => void }) {
   const { t } = useWords();
@@ -38,7 +39,9 @@ export function useTitle(): string {
   const { t } = useWords();
   const { row } = useConversation();
   const [title, nEvents, isLoaded] = [useSessionPart((it) => it.log.title), useSessionPart((it) => it.log.turns.length), useSessionPart((it) => it.isLoaded)];
-  return title ?? row?.title ?? (!isLoaded ? t("loading") : nEvents === 0 ? t("newConversation") : t("untitled"));
+  const refusal = useRefusal();
+  const named = title ?? row?.title ?? null;
+  return named !== null ? plainTitle(named) : (refusal !== null ? t("untitled") : !isLoaded ? t("loading") : nEvents === 0 ? t("newConversation") : t("untitled"));
 }
 
 export function ViewSwitch({ sessionId, current }: { sessionId: string; current: "conversation" | "inspector" }) {

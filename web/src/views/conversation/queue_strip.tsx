@@ -93,16 +93,24 @@ function QueueRow({ item, queue, index, isTarget, onChange, onMove, drag }: Queu
   const { t } = useWords();
   const isOnline = useIsOnline();
   const [edited, setEdited] = useState<string | null>(null);
+  // The version that the person has seen: what another client has changed since is not overwritten unseen.
+  const seen = useRef(item.updatedAt);
   const text = plainText(item.content);
+  const edit = (): void => {
+    seen.current = item.updatedAt;
+    setEdited(text);
+  };
   const save = async (): Promise<void> => {
     if (edited === null) return;
     if (edited.trim() === "" || edited === text) setEdited(null);
-    else if (await onChange({ replace: { itemId: item.id, updatedAt: item.updatedAt, text: edited } })) setEdited(null);
+    else if (await onChange({ replace: { itemId: item.id, updatedAt: seen.current, text: edited } })) setEdited(null);
+    // Told of the change, the person may save again.
+    else seen.current = item.updatedAt;
   };
   const remove = (): void => void onChange({ remove: { itemId: item.id, updatedAt: item.updatedAt } });
   const onKey = (event: React.KeyboardEvent): void => {
     if (edited !== null) return;
-    if (event.key === "e") setEdited(text);
+    if (event.key === "e") edit();
     else if (event.key === "Delete") remove();
     else if (event.altKey && event.key === "ArrowUp") onMove(-1);
     else if (event.altKey && event.key === "ArrowDown") onMove(1);
@@ -135,7 +143,7 @@ function QueueRow({ item, queue, index, isTarget, onChange, onMove, drag }: Queu
         {edited !== null ? <button className="btn plain compact" onClick={() => void save()}>{t("save")}</button> : (
           <>
             {queue === "steer" ? <span className="no-phone">{t("steersNext")}</span> : index === 0 ? <span className="no-phone">{t("next")}</span> : null}
-            <button className="tool" aria-label={t("edit")} title={`${t("edit")} (E)`} disabled={!isOnline} onClick={() => setEdited(text)}><Icon name="pencil" /></button>
+            <button className="tool" aria-label={t("edit")} title={`${t("edit")} (E)`} disabled={!isOnline} onClick={edit}><Icon name="pencil" /></button>
           </>
         )}
         <button className="tool" aria-label={t("delete")} title={t("delete")} disabled={!isOnline} onClick={edited === null ? remove : () => setEdited(null)}><Icon name="close" /></button>

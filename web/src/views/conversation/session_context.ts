@@ -12,13 +12,13 @@ import type { SendMessage, SessionRow } from "../../wire/calls";
 import { HostError } from "../../wire/errors";
 import type { EventId, QueueName, UserMessage } from "../../wire/types";
 import { readBlobBase64 } from "../../wire/blobs";
-import type { SessionFeed } from "../../wire/session_feed";
+import type { Feed } from "../../wire/session_feed";
 
 export interface SentFile { name: string; data: string }
 
 export interface Conversation {
   sessionId: string;
-  feed: SessionFeed;
+  feed: Feed;
   row: SessionRow | undefined;
   agentName: string;
   actions: Actions;
@@ -46,6 +46,12 @@ export function useConversation(): Conversation {
 
 export const useSession = (): Session => useStore(useConversation().feed);
 
+/** Why the host does not show this session, if it does not. */
+export function useRefusal(): string | null {
+  const { feed } = useConversation();
+  return useSyncExternalStore(feed.subscribe, feed.refused);
+}
+
 /** A part of the session. Whoever reads only a part is not drawn again with every word of an answer. */
 export function useSessionPart<T>(select: (session: Session) => T): T {
   const { feed } = useConversation();
@@ -55,7 +61,7 @@ export function useSessionPart<T>(select: (session: Session) => T): T {
 export const useIsTurnOpen = (): boolean => useSessionPart((session) => session.log.isTurnOpen);
 export const useLog = (): Log => useSessionPart((session) => session.log);
 
-export function useActions(feed: SessionFeed, row: SessionRow | undefined): Actions {
+export function useActions(feed: Feed, row: SessionRow | undefined): Actions {
   const { connection, house, outbox, announcer } = useApp();
   const { t } = useWords();
   const { sessionId } = feed;

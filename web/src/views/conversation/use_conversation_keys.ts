@@ -9,7 +9,7 @@ import { DialogContext } from "../../parts/dialogs";
 import { go, hrefOf } from "../../parts/route";
 import type { TreeEvent } from "../../wire/types";
 import type { ComposerHandle } from "./composer";
-import { useConversation } from "./session_context";
+import { useConversation, useIsTurnOpen, useSessionPart } from "./session_context";
 import type { StreamHandle } from "./stream";
 
 interface Parts {
@@ -25,6 +25,8 @@ export function useConversationKeys({ stream, composer, toggleTurns }: Parts): v
   const dialogs = useContext(DialogContext);
   const isOnline = useIsOnline();
   const copy = useCopy();
+  const isTurnOpen = useIsTurnOpen();
+  const isAsked = useSessionPart((session) => pendingApprovals(session.log).length > 0);
   const commands = useMemo<Command[]>(() => {
     /** The message in focus, else the last one. */
     const message = (): TreeEvent | null => {
@@ -73,8 +75,8 @@ export function useConversationKeys({ stream, composer, toggleTurns }: Parts): v
     };
     return [
       { id: "write", label: t("writeMessage"), icon: "compose", keys: ["r"], run: () => composer.current?.focus() },
-      { id: "stop", label: t("stopTurn"), icon: "stop", keys: ["escape"], run: stop },
-      { id: "approval", label: t("goToApproval"), icon: "shield", keys: ["g a"], run: toApproval },
+      { id: "stop", label: t("stopTurn"), icon: "stop", keys: ["escape"], isDisabled: !isTurnOpen, run: stop },
+      { id: "approval", label: t("goToApproval"), icon: "shield", keys: ["g a"], isDisabled: !isAsked, run: toApproval },
       { id: "branch", label: t("branchFromHere"), icon: "branch", keys: ["b"], isDisabled: !isOnline, run: withMessage((event) => void actions.branch(event.type === "user_message" ? (event.parentId ?? null) : event.id)) },
       { id: "clone", label: t("cloneUpToHere"), icon: "clone", keys: ["c"], isDisabled: !isOnline, run: withMessage((event) => actions.clone(event.id)) },
       { id: "link", label: t("copyLink"), icon: "link", keys: ["l"], run: link },
@@ -88,6 +90,6 @@ export function useConversationKeys({ stream, composer, toggleTurns }: Parts): v
       { id: "previousLine", label: t("keyPreviousLine"), icon: "down", keys: ["k"], isHidden: true, run: () => stream.current?.move(-1) },
       { id: "openLine", label: t("keyOpen"), icon: "right", keys: ["enter"], isHidden: true, run: toggleLine },
     ];
-  }, [t, announcer, sessionId, feed, actions, dialogs, isOnline, copy, stream, composer, toggleTurns]);
+  }, [t, announcer, sessionId, feed, actions, dialogs, isOnline, isTurnOpen, isAsked, copy, stream, composer, toggleTurns]);
   useCommands(commands);
 }

@@ -17,7 +17,7 @@ const KEYS: readonly [keys: readonly string[], what: WordKey][] = [
   [["r"], "writeMessage"],
   [["enter"], "keySend"],
   [["shift+enter"], "keyNewLine"],
-  [["mod+enter"], "keySendOther"],
+  [["mod+s"], "keySteer"],
   [["escape"], "keyClose"],
   [["g a"], "goToApproval"],
   [["y", "n"], "keyApproval"],

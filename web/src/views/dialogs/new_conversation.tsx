@@ -8,6 +8,7 @@ import { go } from "../../parts/route";
 import type { PromptView, ScriptRow } from "../../wire/calls";
 import { newId } from "../../wire/ids";
 import { short } from "../../words/format";
+import { writePlace } from "../conversation/drafts";
 import { ScriptPreview } from "./script_preview";
 
 const SEARCH_MS = 150;
@@ -26,6 +27,14 @@ export function NewConversation({ withScript, onClose }: { withScript: boolean; 
   const chosen = cwd ?? folders[0] ?? folder ?? ".";
   const start = async (): Promise<void> => {
     if (isBusy) return;
+    if (script === null) {
+      // Nothing is created before the first message.
+      const draftId = newId();
+      writePlace(draftId, { cwd: chosen, agentId });
+      onClose();
+      go({ view: "new", draftId });
+      return;
+    }
     setIsBusy(true);
     try {
       const made = await connection.call("create_dialog", {
@@ -33,7 +42,7 @@ export function NewConversation({ withScript, onClose }: { withScript: boolean; 
         threadId: `web:room:${newId()}`,
         cwd: chosen,
         ...(agentId === null ? {} : { agentId }),
-        ...(script === null ? {} : { priming: { scriptRefs: [script], showInUi: showsInUi } }),
+        priming: { scriptRefs: [script], showInUi: showsInUi },
       });
       await house.refresh();
       onClose();
@@ -59,7 +68,7 @@ export function NewConversation({ withScript, onClose }: { withScript: boolean; 
             <label><span className="label">{t("folder")}</span><span className="field"><input list="folders" value={chosen} spellCheck={false} onChange={(event) => setCwd(event.target.value)} /><datalist id="folders">{folders.map((it) => <option key={it} value={it} />)}</datalist></span></label>
           </div>
           <Scripts chosen={script} onChoose={setScript} startsInSearch={withScript} />
-          <label className="tick"><input type="checkbox" checked={showsInUi} disabled={script === null} onChange={(event) => setShowsInUi(event.target.checked)} /><span>{t("showScriptMessages")}</span></label>
+          <label className="tick"><input type="checkbox" checked={showsInUi} disabled={script === null} onChange={(event) => setShowsInUi(event.target.checked)} /><span>{t("showInUi")}<small>{t("showInUiHint")}</small></span></label>
         </div>
         <div className="preview" tabIndex={0} role="region" aria-label={t("preview")}>
           {script === null ? <p className="quiet">{t("previewNone", { agent: agentName })}</p> : <ScriptPreview scriptRef={script} agentName={agentName} />}
@@ -82,14 +91,18 @@ function useFolders(): readonly string[] {
 function Scripts({ chosen, onChoose, startsInSearch }: { chosen: string | null; onChoose: (ref: string | null) => void; startsInSearch: boolean }) {
   const { t } = useWords();
   const [query, setQuery] = useState("");
-  const scripts = useScripts(query);
+  const found = useScripts(query);
+  // A script that was found by typing stays in the list when the search is cleared.
+  const [picked, setPicked] = useState<ScriptRow | null>(null);
+  const isMissing = picked !== null && picked.scriptRef === chosen && !found?.some((it) => it.scriptRef === chosen);
+  const scripts = found === null ? null : isMissing ? [picked, ...found] : found;
   return (
     <fieldset>
       <legend className="label">{t("primingScript")}</legend>
-      <label className="choice"><input type="radio" name="script" checked={chosen === null} autoFocus={!startsInSearch} onChange={() => onChoose(null)} /><span>{t("none")}</span></label>
-      {scripts?.map((script) => <ScriptChoice key={script.path} script={script} isChosen={script.scriptRef !== null && script.scriptRef === chosen} onChoose={onChoose} />)}
+      <label className="choice"><input type="radio" name="script" checked={chosen === null} data-first={startsInSearch ? undefined : ""} onChange={() => onChoose(null)} /><span>{t("none")}</span></label>
+      {scripts?.map((script) => <ScriptChoice key={script.path} script={script} isChosen={script.scriptRef !== null && script.scriptRef === chosen} onChoose={(ref) => { setPicked(script); onChoose(ref); }} />)}
       {scripts?.length === 0 ? <p className="nothing">{t(query === "" ? "noScripts" : "noScriptMatches")}</p> : null}
-      <label className="field more-field"><Icon name="search" /><input type="search" value={query} autoFocus={startsInSearch} placeholder={t("searchScripts")} aria-label={t("searchScripts")} onChange={(event) => setQuery(event.target.value)} /></label>
+      <label className="field more-field"><Icon name="search" /><input type="search" value={query} data-first={startsInSearch ? "" : undefined} placeholder={t("searchScripts")} aria-label={t("searchScripts")} onChange={(event) => setQuery(event.target.value)} /></label>
     </fieldset>
   );
 }

@@ -21,7 +21,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const commands = all.filter((it) => !it.isHidden && !it.isDisabled && matches(it.label, query));
     const open = query.trim() === "" ? [] : filterThreads(threads ?? [], query).slice(0, CONVERSATIONS_MAX);
     return [...commands, ...open.map((thread): Command => ({
-      id: thread.threadId,
+      id: thread.sessionId,
       label: thread.title ?? t("untitled"),
       icon: platformIcon(thread.platform),
       run: () => go({ view: "conversation", sessionId: thread.sessionId, eventId: null }),
@@ -38,7 +38,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     <Modal label={t("commands")} onClose={onClose} className="dialog palette" onSubmit={() => run(found[chosen])}>
       <label className="field"><Icon name="search" /><input
         value={query}
-        autoFocus
+        data-first=""
         role="combobox"
         aria-expanded="true"
         aria-controls={id}

@@ -46,7 +46,7 @@ export function SaveScriptDialog({ sessionId, onClose }: { sessionId: string; on
   return (
     <Dialog title={t("saveAsScript")} onClose={onClose} onSubmit={() => void save()} isSmall footer={footer}>
       <div className="plain-body">
-        <label><span className="label">{t("name")}</span><span className="field"><input value={slug} autoFocus spellCheck={false} aria-describedby="slug-hint" onChange={(event) => change(event.target.value)} /></span></label>
+        <label><span className="label">{t("name")}</span><span className="field"><input value={slug} data-first="" spellCheck={false} aria-describedby="slug-hint" onChange={(event) => change(event.target.value)} /></span></label>
         <p className="quiet" id="slug-hint">{t("nameHint")}</p>
         <label className="tick"><input type="checkbox" checked={isShared} onChange={(event) => { setIsShared(event.target.checked); setExists(false); }} /><span>{t("sharedScript")}</span></label>
         <p className="quiet"><code>{path}</code></p>

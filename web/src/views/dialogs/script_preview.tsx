@@ -1,9 +1,12 @@
 // A priming script as the agent will see it.
 import { useEffect, useState } from "react";
-import { firstLine } from "../../log/text";
 import { useApp, useWords } from "../../parts/app_context";
 import { Icon, type IconName } from "../../parts/icon";
 import type { WordKey } from "../../words/words";
+
+/** What the preview shows of a record. */
+const LINES_MAX = 4;
+const CHARS_MAX = 200;
 
 interface PreviewRecord { icon: IconName; who: WordKey | null; text: string }
 
@@ -30,7 +33,7 @@ export function ScriptPreview({ scriptRef, agentName }: { scriptRef: string; age
       <p className="quiet">{t("seesAsHappened", { agent: agentName })}</p>
       <ul className="records">
         {shown.records.map((record, index) => (
-          <li key={index}><Icon name={record.icon} /><span><span className="who">{record.who === null ? agentName : t(record.who)}</span><br />{record.text}</span></li>
+          <li key={index}><Icon name={record.icon} /><span><span className="who">{record.who === null ? agentName : t(record.who)}</span><span className="beginning">{record.text}</span></span></li>
         ))}
       </ul>
     </>
@@ -49,15 +52,21 @@ const KINDS: [RegExp, IconName, WordKey | null][] = [
   [/agent|assistant|saying|thought|answer/, "kith", null],
 ];
 
-/** The records of a script, each with its first words. */
+/** The records of a script, each with its first lines. */
 export function recordsOf(script: unknown): PreviewRecord[] {
   const records = typeof script === "object" && script !== null ? (script as { records?: unknown }).records : null;
   if (!Array.isArray(records)) return [];
   return (records as Record<string, unknown>[]).map((record) => {
     const type = String(record["type"] ?? "");
     const [, icon, who] = KINDS.find(([pattern]) => pattern.test(type)) ?? [null, "note" as const, "record" as const];
-    return { icon, who, text: firstLine(beginning(record).replace(/\s*\n\s*/g, " "), 200) };
+    return { icon, who, text: cut(beginning(record)) };
   });
+}
+
+function cut(text: string): string {
+  const lines = text.trim().split("\n");
+  const shown = lines.slice(0, LINES_MAX).join("\n");
+  return shown.length > CHARS_MAX || lines.length > LINES_MAX ? `${shown.slice(0, CHARS_MAX)}…` : shown;
 }
 
 function beginning(record: Record<string, unknown>): string {

@@ -23,7 +23,7 @@ export function RenameDialog({ sessionId, title: before, onClose }: { sessionId:
   };
   return (
     <Dialog title={t("renameTitle")} onClose={onClose} onSubmit={save} isSmall footer={<><span className="quiet" /><button type="button" className="btn" onClick={onClose}>{t("cancel")}</button><button type="submit" className="btn primary" disabled={title.trim() === ""}>{t("save")}</button></>}>
-      <div className="plain-body"><label><span className="label">{t("title")}</span><span className="field"><input value={title} autoFocus onFocus={(event) => event.target.select()} onChange={(event) => setTitle(event.target.value)} /></span></label></div>
+      <div className="plain-body"><label><span className="label">{t("title")}</span><span className="field"><input value={title} data-first="" onFocus={(event) => event.target.select()} onChange={(event) => setTitle(event.target.value)} /></span></label></div>
     </Dialog>
   );
 }
@@ -43,7 +43,7 @@ export function RemoveDialog({ sessionId, onClose }: { sessionId: string; onClos
     }, (error: unknown) => announcer.fail(error));
   };
   return (
-    <Dialog title={t("removeTitle")} onClose={onClose} isSmall footer={<><span className="quiet" /><button type="button" className="btn" autoFocus onClick={onClose}>{t("cancel")}</button><button type="button" className="btn danger" disabled={size === null} onClick={remove}>{t("delete")}</button></>}>
+    <Dialog title={t("removeTitle")} onClose={onClose} isSmall footer={<><span className="quiet" /><button type="button" className="btn" data-first="" onClick={onClose}>{t("cancel")}</button><button type="button" className="btn danger" disabled={size === null} onClick={remove}>{t("delete")}</button></>}>
       <div className="plain-body"><p className="warn"><Icon name="alert" /><span>{t("removeWhat", { size: size === null ? "…" : bytes(size) })}</span></p></div>
     </Dialog>
   );

@@ -93,7 +93,7 @@ function Threads({ query, route }: { query: string; route: Route }) {
 
 function keyOf(row: ListRow | undefined, index: number): string | number {
   if (row === undefined) return index;
-  return row.kind === "group" ? row.name : row.kind === "thread" ? row.thread.threadId : `${row.hit.sessionId}-${row.hit.eventId}`;
+  return row.kind === "group" ? row.name : row.kind === "thread" ? row.thread.sessionId : `${row.hit.sessionId}-${row.hit.eventId}`;
 }
 
 function Row({ row, route }: { row: ListRow; route: Route }) {
@@ -120,7 +120,7 @@ function Thread({ thread, route }: { thread: ThreadView; route: Route }) {
   return (
     <a className={nUnread > 0 ? "thread unread" : "thread"} href={hrefOf({ view: "conversation", sessionId: thread.sessionId, eventId: null })} aria-current={isCurrent ? "page" : undefined}>
       <Icon name={platformIcon(thread.platform)} label={t(platformKey(thread.platform))} />
-      <span><span className="name clip" lang={languageOf(title)}>{title}</span><span className="num">{thread.updatedAt === 0 ? "" : listTime(thread.updatedAt, Date.now(), language)}</span></span>
+      <span title={thread.cwd ?? undefined}><span className="name clip" lang={languageOf(title)}>{title}</span><span className="num">{thread.updatedAt === 0 ? "" : listTime(thread.updatedAt, Date.now(), language)}</span></span>
       <span>
         {thread.state === "readOnly" ? <span className="last clip bad">{t("readOnly")}</span> : stopped === null || thread.state === "running" ? <span className="last clip" lang={languageOf(tail?.lastWords ?? "")}>{tail?.lastWords || "\u00a0"}</span> : <span className="last clip bad">{t(STOPPED[stopped.bound ?? ""] ?? "endedFailed", { n: "" })}</span>}
         <span className="state">

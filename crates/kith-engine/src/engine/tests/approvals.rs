@@ -235,6 +235,41 @@ async fn a_turn_that_nobody_attends_is_refused_what_it_would_have_to_ask() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_that_nobody_attends_asks_where_the_settings_say_so() {
+    let tool = CountingTool::new("write_file");
+    let house = house_wanting(&tool, &["a"]);
+    house.setup.approvals.lock().unwrap().asks_unattended = true;
+    let event = kith_vocab::ingress::IngressEvent { attended: false, ..message("m1", ROOM, "go") };
+    let engine = house.engine();
+    let report = ask(&engine, &event).await.unwrap();
+    assert_eq!((report.end, tool.runs()), (MessageEnd::Waiting, 0));
+    assert_eq!(say(&engine, "m2", "yes").await.end, MessageEnd::Done);
+    assert_eq!(tool.runs(), 1);
+    check_replay(&house, report.session_id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_approvers_of_the_settings_answer() {
+    let tool = CountingTool::new("write_file");
+    let house = house_wanting(&tool, &["a"]);
+    house.setup.approvals.lock().unwrap().approvers = vec!["ada".to_owned()];
+    let engine = house.engine();
+    let id = say(&engine, "m1", "go").await.session_id;
+    // The author of the message is none of them, so the words are a message.
+    assert_eq!(say(&engine, "m2", "yes").await.end, MessageEnd::Waiting);
+    let asked = house.events(id).into_iter().find_map(|event| match event.body {
+        Body::ApprovalRequested(asked) => Some(asked),
+        _ => None,
+    });
+    let action = decide(&asked.unwrap().approval_id, Decision::Allow);
+    let (client_id, user_id) = ("other".to_owned(), "ada".to_owned());
+    let command = DriverCommand { id: house.new_event_id(), client_id, user_id, action };
+    engine.command(id, command).await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!(tool.runs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_clients_that_answer_at_once_make_one_decision() {
     for (first, second) in [(Decision::Allow, Decision::Deny), (Decision::Deny, Decision::Allow)] {
         let (house, engine, id, tool, approval_id) = asked().await;

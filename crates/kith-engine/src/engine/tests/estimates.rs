@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use kith_sessions::desk::RowTarget;
 use kith_testkit::scripted::{ScriptedModels, ScriptedTurn};
-use kith_vocab::budget::{Budget, SpendRefusal, SpendRequest};
+use kith_vocab::budget::{Budget, Settlement, SpendRefusal, SpendRequest};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::{FailureKind, Reserved};
@@ -13,6 +13,7 @@ use kith_vocab::provider::{
     Answer, AnswerFailure, AskContext, FailureCause, ModelChoice, Provider,
 };
 
+use super::compaction::with_window;
 use super::*;
 use crate::command::CommandAction;
 use crate::spending::{SpendingReader, Spent};
@@ -38,19 +39,21 @@ impl Provider for PricedModel {
 #[derive(Default)]
 struct KeptBudget {
     reserved: Mutex<Vec<Reserved>>,
-    settled: Mutex<Vec<(EventId, Option<Usage>)>>,
+    worst: Mutex<Vec<Option<Reserved>>>,
+    settled: Mutex<Vec<(EventId, Settlement)>>,
 }
 
 impl Budget for KeptBudget {
     fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
         self.reserved.lock().unwrap().push(request.most);
+        self.worst.lock().unwrap().push(request.worst);
         Ok(())
     }
 
-    fn settle(&self, request_id: EventId, used: Option<&Usage>) {
+    fn settle(&self, request_id: EventId, settlement: Settlement) {
         let mut settled = self.settled.lock().unwrap();
         if settled.iter().all(|(id, _)| *id != request_id) {
-            settled.push((request_id, used.copied()));
+            settled.push((request_id, settlement));
         }
     }
 }
@@ -88,6 +91,21 @@ async fn a_reservation_prices_the_input_as_a_write_into_the_cache_if_that_is_dea
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_worst_case_covers_a_window_that_is_set_too_small_and_an_answer_without_a_limit() {
+    for (window, is_too_small) in [(1_000, true), (100_000, false)] {
+        let (house, model, budget) = priced_house(with_window(script().says("Done."), window));
+        let long = "x".repeat(20_000);
+        ask(&house.engine(), &message("m1", ROOM, &long)).await.unwrap();
+        let body_bytes = model.bodies()[0].bytes.len() as u64;
+        // Each byte may be a token. Without a limit an answer may fill the window.
+        let (input, output) = if is_too_small { (body_bytes, 8_192) } else { (window, window) };
+        let cost_micros = Some(3 * input + 2 * output);
+        let worst = Reserved { tokens: input + output, cost_micros };
+        assert_eq!(*budget.worst.lock().unwrap(), [Some(worst)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stopped_answer_counts_with_its_request_and_what_was_streamed() {
     // Of the second nothing is kept, as of thoughts and half a call.
     for partial in ["x".repeat(300), " ".repeat(300), String::new()] {
@@ -103,7 +121,10 @@ async fn a_stopped_answer_counts_with_its_request_and_what_was_streamed() {
         let expected = estimate(model.bodies()[0].bytes.len(), partial.len() as u64);
         assert_eq!(spent.len(), 1);
         assert_eq!((spent[0].usage, spent[0].is_estimate), (expected, true));
-        assert_eq!(*budget.settled.lock().unwrap(), [(spent[0].request_id, Some(expected))]);
+        assert_eq!(
+            *budget.settled.lock().unwrap(),
+            [(spent[0].request_id, Settlement::Used(expected))]
+        );
         // The next request is not measured by an estimate.
         assert!(!crate::state::State::of(&house.events(id)).context_size.is_counted());
     }
@@ -131,9 +152,12 @@ async fn an_answer_that_fails_after_it_began_is_not_free() {
         };
         assert!(of(bodies[1].bytes.len()), "{spent:?}");
         let settled = budget.settled.lock().unwrap();
-        assert_eq!(settled[1].1, Some(estimate(bodies[1].bytes.len(), 300)));
+        assert_eq!(settled[1].1, Settlement::Used(estimate(bodies[1].bytes.len(), 300)));
         // Before an answer began a failure is free, unless the server fell silent.
-        let is_unknown = kind == FailureKind::Cut;
-        assert_eq!(settled[0].1, (!is_unknown).then(Usage::default));
+        let expected = match kind {
+            FailureKind::Cut => Settlement::Unknown,
+            _ => Settlement::Used(Usage::default()),
+        };
+        assert_eq!(settled[0].1, expected);
     }
 }

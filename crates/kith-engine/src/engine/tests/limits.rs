@@ -8,11 +8,10 @@ use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;
 use kith_vocab::budget::{
-    Budget, CapAmount, CapPeriod, CapReached, NoBudget, SpendRefusal, SpendRequest,
+    Budget, CapAmount, CapPeriod, CapReached, NoBudget, Settlement, SpendRefusal, SpendRequest,
 };
 use kith_vocab::event::control::SessionTitleUpdated;
 use kith_vocab::event::control::TitleSource;
-use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::ids::EventId;
 use serde_json::json;
@@ -243,10 +242,10 @@ impl Budget for CountedBudget {
         left.map(drop).map_err(|_| SpendRefusal::CapReached(reached))
     }
 
-    fn settle(&self, request_id: EventId, used: Option<&Usage>) {
+    fn settle(&self, request_id: EventId, settlement: Settlement) {
         let mut settled = self.settled.lock().unwrap();
         if !settled.contains(&request_id) {
-            assert!(used.is_some_and(|used| used.input > 0));
+            assert!(matches!(settlement, Settlement::Used(usage) if usage.input > 0));
             settled.push(request_id);
         }
     }
@@ -336,7 +335,7 @@ impl Budget for OneAtATime {
         Ok(())
     }
 
-    fn settle(&self, request_id: EventId, _: Option<&Usage>) {
+    fn settle(&self, request_id: EventId, _: Settlement) {
         let mut open = self.open.lock().unwrap();
         if *open == Some(request_id) {
             *open = None;

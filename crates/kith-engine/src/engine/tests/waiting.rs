@@ -236,6 +236,17 @@ async fn a_server_on_this_machine_that_loads_its_model_is_waited_for_longer_than
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_whose_time_is_over_before_the_next_attempt_ends_at_its_limit() {
+    let model = Arc::new(busy_for(50_000));
+    let house = TestHouse::new(&model);
+    house.setup.limits.lock().unwrap().wall_ms = 5_000;
+    let before = house.clock.monotonic();
+    let report = ask(&house.engine(), &message("m1", ROOM, "hello")).await.unwrap();
+    assert!(matches!(report.end, MessageEnd::Bound(_)), "{report:?}");
+    assert_eq!((model.bodies().len(), house.clock.monotonic() - before), (1, 5_000));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_out_of_time_in_mid_answer_ends_at_its_limit() {
     let model = Arc::new(script().waits_after("So far"));
     let house = TestHouse::new(&model);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::tainted_period::TaintedPeriod;
 use crate::test_home::TestHome;
 use crate::user::UserFacts;
 
@@ -40,6 +41,17 @@ fn of_a_stranger_only_folder_root_and_kind_are_told() {
     ));
     let (has_name, has_branch, prompt) = told(&files.trusting("user/other"));
     assert!(has_name && has_branch, "{prompt}");
+}
+
+#[test]
+fn the_packages_of_a_stranger_are_not_named() {
+    const FILES: &str = "//- Agent.md\nx\n//- /user/other/.git/HEAD\n\
+                         //- /user/other/Cargo.toml\n[workspace]\nmembers = [\"*\"]\n\
+                         //- /user/other/OBEY/Cargo.toml\n";
+    let files = TestHome::new(FILES).at("user/other");
+    assert!(!files.prompt_from("# Workspace").contains("OBEY"));
+    let prompt = files.trusting("user/other").prompt_from("# Workspace");
+    assert!(prompt.contains("Workspace kind: cargo\nPackages: OBEY\nTop level: "), "{prompt}");
 }
 
 #[test]
@@ -198,4 +210,25 @@ fn project_files_others_can_write_are_left_out() {
          /user/luna/Agent.md is writable by every user; run `chmod o-w` on it",
     );
     assert!(!files.prompt_from("You are").contains("evil"));
+}
+
+#[test]
+fn instructions_that_a_command_may_have_written_are_left_out_until_the_owner_touches_them() {
+    let files = "//- Agent.md\nx\n//- /user/a/AGENTS.md\nfar\n//- /user/a/b/AGENTS.md\nplanted\n";
+    let mut files = TestHome::new(files).at("user/a/b");
+    let period = |began, ended| TaintedPeriod { root: files.root.join("user/a/b"), began, ended };
+    let (now, past) = (period(1, u64::MAX), period(1, 2));
+    files.periods = vec![past];
+    assert!(files.prompt_from("You are").contains("planted"));
+    files.periods = vec![now];
+    let prompt = files.prompt_from("You are");
+    assert!(prompt.contains("far") && !prompt.contains("planted"), "{prompt}");
+    let told: Vec<String> = files
+        .snapshot()
+        .reports
+        .iter()
+        .flat_map(|it| &it.problems)
+        .map(ToString::to_string)
+        .collect();
+    assert!(told.iter().any(|it| it.contains("run `touch` on it")), "{told:?}");
 }

@@ -149,6 +149,7 @@ async fn what_comes_while_a_text_is_fetched_is_bounded() {
     let (reader, writer) = stream.into_split();
     let cancel = CancellationToken::new();
     let frames = Frames::new(BufReader::new(reader));
+    let (frames, writer) = (HostFrames::Socket(frames), HostWriter::Socket(writer));
     let mut request = OpenRequest::new(frames, writer, HURRIED, &cancel);
     let item = HostFrame::Item(ItemFrame {
         request_type: ExportSession::NAME.to_owned(),

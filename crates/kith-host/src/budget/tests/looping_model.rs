@@ -21,7 +21,7 @@ use super::super::*;
 use crate::call::Follower;
 use crate::caller::{CLI, Caller};
 use crate::calls::feed::TurnItem;
-use crate::calls::message::{MessageTarget, ModelName, SendMessage};
+use crate::calls::message::{Acknowledgement, MessageTarget, ModelName, SendMessage};
 use crate::clock::SystemClock;
 use crate::host::Host;
 use crate::host::parts::HostParts;
@@ -95,6 +95,7 @@ async fn ask_all(host: &Arc<Host>, expects: &ModelName, key: &str) -> Vec<Sessio
             model: None,
             expected_leaf: None,
             running_behavior: RunningBehavior::FollowUp,
+            ack: Acknowledgement::Completed,
             attachments: Vec::new(),
         };
         let host = Arc::clone(host);

@@ -135,6 +135,7 @@ async fn asking_host(dir: &Path, tool: &CountingTool) -> Arc<Host> {
         Arc::new(MemoryDesk::new("d").handle()),
         Arc::new(SystemClock),
         Vec::new(),
+        Vec::new(),
     );
     let inner = HomeSetup::new(house.clone(), Arc::clone(&settings), Vec::new(), Arc::new(tainted));
     let clock = Arc::new(SystemClock);
@@ -170,7 +171,10 @@ async fn an_approval_is_listed_decided_by_another_host_and_stands_for_a_while() 
     let host = asking_host(dir.path(), &tool).await;
     let waiting = ask(&host, owner(), wish(&host, "m1")).await.unwrap();
     assert_eq!((waiting.answer.end, tool.runs()), (TurnEnd::Waiting, 0));
-    let list = ask(&host, owner(), ListApprovals { session: None }).await.unwrap().approvals;
+    let list = ask(&host, owner(), ListApprovals { session: None, approval: None })
+        .await
+        .unwrap()
+        .approvals;
     let [asked] = list.as_slice() else { panic!("{list:?}") };
     let ids = std::slice::from_ref(&asked.approval_id);
     assert_eq!(waiting.answer.pending_approvals.as_slice(), ids);

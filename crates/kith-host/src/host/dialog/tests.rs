@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::call::{Follower, Reply};
 use crate::caller::CLI;
-use crate::calls::message::{MessageTarget, SendMessage};
+use crate::calls::message::{Acknowledgement, MessageTarget, SendMessage};
 use crate::calls::session::RenameSession;
 use crate::clock::SystemClock;
 use crate::host::{message, upkeep};
@@ -34,9 +34,9 @@ async fn create(host: &Arc<Host>, call: CreateDialog) -> Reply<CreatedDialog> {
 fn wanted(show_in_ui: bool) -> CreateDialog {
     CreateDialog {
         agent_id: None,
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
-        thread_id: thread("web:room:a"),
-        cwd: "/".to_owned(),
+        session_id: Some(SessionId::from_uuid(SystemClock.new_id())),
+        thread_id: Some(thread("web:room:a")),
+        cwd: Some("/".to_owned()),
         priming: Some(Priming { script_refs: vec!["team_shared/words".to_owned()], show_in_ui }),
     }
 }
@@ -54,11 +54,12 @@ async fn a_repeated_request_makes_no_second_session() {
     create(&host, second.clone()).await.unwrap();
 
     // The answer was lost, and meanwhile the thread went on elsewhere.
-    let again = CreateDialog { session_id: first.data.session_id, ..wanted(true) };
+    let again = CreateDialog { session_id: Some(first.data.session_id), ..wanted(true) };
     assert_eq!(create(&host, again).await.unwrap().data, first.data);
     assert_eq!(first.data.primed, 2);
-    assert_eq!(host.store.list().unwrap(), [first.data.session_id, second.session_id]);
-    let current = host.desk.current_session(AGENT_ID, &second.thread_id).await.unwrap();
+    assert_eq!(host.store.list().unwrap(), [first.data.session_id, second.session_id.unwrap()]);
+    let current =
+        host.desk.current_session(AGENT_ID, second.thread_id.as_ref().unwrap()).await.unwrap();
     assert_eq!(current, Some(first.data.session_id));
 }
 
@@ -69,7 +70,7 @@ async fn an_id_that_is_taken_by_something_else_is_a_conflict() {
     let first = wanted(true);
     create(&host, first.clone()).await.unwrap();
     for other in [
-        CreateDialog { thread_id: thread("web:room:b"), ..first.clone() },
+        CreateDialog { thread_id: Some(thread("web:room:b")), ..first.clone() },
         CreateDialog { priming: None, ..first.clone() },
         CreateDialog { priming: wanted(false).priming, ..first.clone() },
     ] {
@@ -144,6 +145,7 @@ async fn the_conversation_shows_what_was_primed_until_something_is_said() {
         expects: chosen.name,
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     };
     let follower = Follower::none();

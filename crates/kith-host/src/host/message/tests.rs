@@ -80,6 +80,7 @@ pub(in crate::host) fn message(host: &Host, text: &str) -> SendMessage {
         model,
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        ack: Acknowledgement::Completed,
         attachments: Vec::new(),
     }
 }

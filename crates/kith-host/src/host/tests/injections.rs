@@ -36,7 +36,9 @@ use self::attacks::{Attack, DISGUISES, Places, attacks, dressed};
 use crate::call::Follower;
 use crate::caller::{CLI, Caller};
 use crate::calls::feed::TurnItem;
-use crate::calls::message::{CancelTurn, MessageReply, MessageTarget, SendMessage};
+use crate::calls::message::{
+    Acknowledgement, CancelTurn, MessageReply, MessageTarget, SendMessage,
+};
 use crate::calls::session::ShowSession;
 use crate::clock::SystemClock;
 use crate::error::CallError;
@@ -250,6 +252,7 @@ impl World {
             expects,
             expected_leaf: None,
             running_behavior: RunningBehavior::FollowUp,
+            ack: Acknowledgement::Completed,
             attachments: Vec::new(),
         };
         let reply = routes::answer(&self.host, caller, message, Follower::<TurnItem>::none());

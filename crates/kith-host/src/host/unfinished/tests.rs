@@ -110,9 +110,9 @@ async fn a_desk_whose_rebuilding_was_cut_short_is_rebuilt_again() {
     let first = host(dir.path()).await;
     let quiet = CreateDialog {
         agent_id: None,
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
-        thread_id: thread_id.clone(),
-        cwd: "/".to_owned(),
+        session_id: Some(SessionId::from_uuid(SystemClock.new_id())),
+        thread_id: Some(thread_id.clone()),
+        cwd: Some("/".to_owned()),
         priming: None,
     };
     let quiet = ask(&first, guest(), quiet).await.unwrap().session_id;

@@ -137,3 +137,27 @@ fn a_cookie_that_another_port_of_the_machine_has_seen_is_not_enough() {
     headers.remove("cookie");
     assert_eq!(status(access.check(&headers)), 401);
 }
+
+#[test]
+fn logging_out_ends_the_login_at_once_and_for_the_next_host_too() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".kith")).unwrap();
+    let house = House { dir: dir.path().to_owned(), cwd: dir.path().to_owned(), user_home: None };
+    let clock = Arc::new(FakeClock::new());
+    let next = || HttpAccess::of_house(&house, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+    let access = next();
+    let log_in = || page(&access.log_in(&access.new_login_code().unwrap()).unwrap(), None);
+    // At the same moment, and yet two.
+    let (first, second) = (log_in(), log_in());
+    let streams = access.until_logout(&first);
+    assert!(access.log_out(&first).unwrap().contains("Max-Age=0"));
+    assert!(streams.is_cancelled());
+    for access in [&access, &next()] {
+        assert_eq!(status(access.check(&first)), 401);
+        assert_eq!(status(access.check(&second)), 200);
+    }
+    // Nobody is logged out by whoever shows no cookie, or one that is good no more.
+    access.log_out(&HeaderMap::new()).unwrap();
+    access.log_out(&first).unwrap();
+    assert!(!access.until_logout(&second).is_cancelled());
+}

@@ -13,6 +13,7 @@ use super::*;
 use crate::opening::assemble;
 
 /// Long after any file of this test was written, as its disk counts time.
+const VOICES: Voices<'_> = Voices { folders: &[], periods: &[] };
 const NOW: u64 = 4_102_444_800_000;
 
 struct Conversation {
@@ -36,7 +37,7 @@ impl Conversation {
             skills: None,
             identity: ConfiguredIdentity::default(),
         };
-        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
+        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, VOICES).unwrap();
         let mut log = transcript("title x | user: hi");
         let snapshot = InstructionSnapshotEvent { snapshot: assembled.snapshot };
         log.events[0].body = Body::InstructionSnapshot(snapshot);
@@ -60,7 +61,7 @@ impl Conversation {
 
     /// How many things the next message would bring.
     fn n_news(&self) -> usize {
-        let whose = (&self.house, &self.member, [].as_slice());
+        let whose = (&self.house, &self.member, VOICES);
         self.looks.news(whose, &self.header, &self.state.knowledge(), NOW).len()
     }
 }
@@ -83,7 +84,7 @@ fn a_look_that_is_kept_hides_no_change() {
 fn a_kept_look_is_used_again_and_not_too_many_are_kept() {
     let mut conversation = Conversation::new();
     let look = |it: &Conversation| {
-        let whose = (&it.house, &it.member, [].as_slice());
+        let whose = (&it.house, &it.member, VOICES);
         it.looks.look(whose, &it.header, NOW).unwrap()
     };
     let first = look(&conversation);

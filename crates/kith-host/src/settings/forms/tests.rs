@@ -19,7 +19,7 @@ fn a_duration_is_units_from_the_largest_down() {
         ("99999999999999999999d", None),
         ("18446744073709551615d", None),
     ] {
-        assert_eq!(duration_ms(text), ms, "{text}");
+        assert_eq!(parsed_duration_ms(text), ms, "{text}");
     }
 }
 

@@ -88,8 +88,9 @@ token, 12,000 tokens for each image and each page of a PDF file (a page for each
 counts instead. Of an answer that was stopped, or that broke off after it began, without a word of what it used, an estimate counts:
 the request, and what had streamed (thoughts and calls too) with three bytes a token. Of a request that a server fell silent on,
 the reservation. Servers may count more than was reserved, so a request waits while those under way could use up the rest if their
-models read and wrote as much as they can (`contextWindow` and the longest answer): a cap is passed by one request at most. Requests of a
-model without a `contextWindow` are made one at a time under a cap. Days are those of this machine's clock. What a removed session used on the day stays spent: it is
+models read and wrote as much as they can (`contextWindow`, or each byte as a token if that is more, and `maxTokens`, else as much again):
+a cap is passed by one request at most. Requests of a model without a `contextWindow`, and of any model until it has answered once
+since the host started, are made one at a time under a cap. Days are those of this machine's clock. What a removed session used on the day stays spent: it is
 kept in `.kith/removed-spending.jsonl`, without its words, until a session is removed on a later day.
 
 ";

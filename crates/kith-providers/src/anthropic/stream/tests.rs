@@ -210,11 +210,14 @@ fn an_error_in_the_stream_is_told() {
 fn calls_and_blocks_have_a_limit() {
     let calls: Vec<String> = (0..=CALLS_MAX).map(|n| start(n, &call("x", "a"))).collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    check(&calls, "Malformed after ``: made more than 128 calls in one answer");
+    check(&calls, "Malformed after ``: made more than 128 calls in one answer: use another model");
     let texts = (0..=ANSWER_BLOCKS_MAX).map(|n| start(n, r#"{"type":"thinking","thinking":"a"}"#));
     let texts: Vec<String> = texts.collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    check(&texts, "Malformed after ``: sent more than 1024 blocks in one answer");
+    check(
+        &texts,
+        "Malformed after ``: sent more than 1024 blocks in one answer: use another model",
+    );
 }
 
 #[test]
@@ -242,6 +245,19 @@ fn the_sink_sees_the_answer_grow() {
             r#"2 Text("a")"#,
         ]
     );
+}
+
+#[test]
+fn more_blocks_than_any_answer_has_are_refused_also_of_kinds_that_are_passed_over() {
+    for block in [r#"{"type":"of_later_days"}"#, r#"{"type":"text","text":""}"#] {
+        let mut answer = Accumulator::of(Wire::Anthropic);
+        let sink = Seen::default();
+        // The same number again and again is one block.
+        for index in (0..ANSWER_BLOCKS_MAX).chain([7; 10]) {
+            answer.feed(&start(index, block), &sink).unwrap();
+        }
+        assert!(answer.feed(&start(ANSWER_BLOCKS_MAX, block), &sink).is_err(), "{block}");
+    }
 }
 
 fn start(index: usize, block: &str) -> String {

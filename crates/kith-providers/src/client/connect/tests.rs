@@ -277,8 +277,8 @@ async fn tls_failure(tls: TlsConnector, host: &str) -> String {
         acceptor().accept(socket).await.map(|_| ())
     });
     let connector = Connector { tls: Some(tls), proxies: None, is_allowed: None };
-    let socket = Box::new(TcpStream::connect(address).await.unwrap());
-    match connector.secure(socket, host).await {
+    let socket = TcpSocket::new(TcpStream::connect(address).await.unwrap());
+    match connector.secure(Box::new(socket), host).await {
         Ok(_) => "trusted".to_owned(),
         Err(error) => error.advice().to_owned(),
     }

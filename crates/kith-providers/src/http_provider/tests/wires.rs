@@ -409,9 +409,10 @@ async fn a_stream_that_never_ends_ends_with_the_turn() {
         };
         let begun = tokio::time::Instant::now();
         let mut answer = Accumulator::of(wire);
-        let idle_max = Duration::from_millis(STREAM_IDLE_MS_MAX);
+        let limit = Duration::from_millis(STREAM_IDLE_MS_MAX);
+        let limits = SilenceLimits { first: limit, between: limit };
         let mut pings = Pings(ping);
-        let reading = exchange::read_stream(&mut pings, idle_max, &*ctx.sink, &mut answer);
+        let reading = exchange::read_answer(&mut pings, limits, &*ctx.sink, &mut answer);
         let ending = exchange::bounded(&ctx, reading).await;
         assert_eq!(begun.elapsed(), Duration::from_mins(10));
         let named = |fault: Fault, text| fault.into_failure("p", &SecretFilter::default(), text);

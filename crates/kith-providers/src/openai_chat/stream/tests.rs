@@ -190,7 +190,7 @@ fn calls_have_a_limit() {
         .map(|n| call(&format!(r#""index":{n},"id":"x","function":{{"name":"a","arguments":""}}"#)))
         .collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    check(&calls, "Malformed after ``: made more than 128 calls in one answer");
+    check(&calls, "Malformed after ``: made more than 128 calls in one answer: use another model");
 }
 
 #[test]

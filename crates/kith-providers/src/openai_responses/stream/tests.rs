@@ -262,11 +262,11 @@ fn calls_and_items_have_a_limit() {
     let item = r#"{"type":"function_call","call_id":"c","name":"f"}"#;
     let calls: Vec<String> = (0..=CALLS_MAX).map(|n| added(n, item)).collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    check(&calls, "Malformed after ``: made more than 128 calls in one answer");
+    check(&calls, "Malformed after ``: made more than 128 calls in one answer: use another model");
     let items = (0..=ANSWER_BLOCKS_MAX).map(|n| added(n, r#"{"type":"new_kind"}"#));
     let items: Vec<String> = items.collect();
     let items: Vec<&str> = items.iter().map(String::as_str).collect();
-    check(&items, "Malformed after ``: sent more than 1024 items in one answer");
+    check(&items, "Malformed after ``: sent more than 1024 items in one answer: use another model");
 }
 
 #[test]

@@ -8,18 +8,22 @@ use kith_vocab::ids::{EventId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 
 use super::tables::{counted, stored};
-use crate::catalog::{FOUND_MAX, PASSAGE_BYTES_MAX, Passage, SearchCoverage};
+use crate::catalog::{FOUND_MAX, PASSAGE_BYTES_MAX, Passage, SearchCoverage, SearchUpdate};
 use crate::words;
 
-pub(super) fn put(
-    index: &mut Connection,
-    session: SessionId,
-    (after, now): (SearchCoverage, SearchCoverage),
-    passages: &[Passage],
-) -> Result<()> {
+/// Puts all updates in one commit: a commit for each session would cost as much as its words.
+pub(super) fn put(index: &mut Connection, updates: &[SearchUpdate]) -> Result<()> {
     let transaction = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let session = session.to_string();
-    let known = transaction
+    for update in updates {
+        put_one(&transaction, update)?;
+    }
+    transaction.commit()
+}
+
+fn put_one(index: &Connection, update: &SearchUpdate) -> Result<()> {
+    let SearchUpdate { session_id, after, now, passages } = update;
+    let session = session_id.to_string();
+    let known = index
         .prepare_cached("SELECT seq FROM searched WHERE session_id = ?1")?
         .query_row([&session], |row| row.get(0).map(counted))
         .optional()?;
@@ -29,18 +33,18 @@ pub(super) fn put(
     for Passage { event_id, text } in passages {
         let end = text.floor_char_boundary(PASSAGE_BYTES_MAX);
         let words = words::for_index(text.get(..end).unwrap_or_default());
-        transaction
+        index
             .prepare_cached("INSERT INTO passages (session_id, event_id) VALUES (?1, ?2)")?
             .execute(params![session, event_id.to_string()])?;
-        let place = transaction.last_insert_rowid();
-        transaction
+        let place = index.last_insert_rowid();
+        index
             .prepare_cached("INSERT INTO words (rowid, said) VALUES (?1, ?2)")?
             .execute(params![place, words])?;
     }
-    transaction
+    index
         .prepare_cached("INSERT OR REPLACE INTO searched VALUES (?1, ?2, ?3)")?
         .execute(params![session, stored(now.seq), stored(now.log_bytes)])?;
-    transaction.commit()
+    Ok(())
 }
 
 pub(super) fn search_coverage(

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::catalog::CHECKPOINT_BYTES_MAX;
+use crate::catalog::{CHECKPOINT_BYTES_MAX, Passage};
 use crate::disk::DiskFiles;
 use crate::journal::Cursor;
 use crate::line::{LineHash, LogHead};
@@ -307,11 +307,20 @@ async fn what_was_said_is_found_by_its_words_until_its_session_is_forgotten() {
     let at = |seq| SearchCoverage { seq, log_bytes: seq * 100 };
     let said = |n, text: &str| Passage { event_id: event_id(n), text: text.to_owned() };
     let first = vec![said(1, "今天北京天气很好"), said(2, "The garden plan")];
-    index.put_passages(session_id(1), at(0), at(2), first.clone()).await.unwrap();
-    index.put_passages(session_id(2), at(0), at(3), vec![said(3, "gardens")]).await.unwrap();
-    // Read again by somebody who did not know.
-    index.put_passages(session_id(1), at(0), at(2), first).await.unwrap();
-    index.put_passages(session_id(1), at(2), at(5), vec![said(5, "天气")]).await.unwrap();
+    let update = |session, after, now, passages| SearchUpdate {
+        session_id: session_id(session),
+        after: at(after),
+        now: at(now),
+        passages,
+    };
+    let updates = vec![
+        update(1, 0, 2, first.clone()),
+        update(2, 0, 3, vec![said(3, "gardens")]),
+        // Read again by somebody who did not know. It is left out, and the others are put.
+        update(1, 0, 2, first),
+        update(1, 2, 5, vec![said(5, "天气")]),
+    ];
+    index.put_passages(updates).await.unwrap();
     drop(index);
     let index = read_only(&folder);
     let find = async |words: &str| index.find(&Query::parse(words).unwrap()).await.unwrap();

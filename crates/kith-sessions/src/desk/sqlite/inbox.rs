@@ -10,7 +10,7 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension, Result, Row, params};
 use super::columns::{
     bad_row, from_json, in_row, json, number, parsed, read_word, row_problem, stored, word,
 };
-use super::threads::{current_session, head, set_current, set_head};
+use super::threads::{head, move_thread, set_head, thread_place};
 use super::{SqliteDesk, schema};
 use crate::desk::checks::{
     WaitingRows, check_digest, check_message, check_waiting, content_bytes, digest,
@@ -119,18 +119,17 @@ fn accept(
             head: None,
         }));
     }
+    let thread = (event.agent_id.as_str(), &event.thread_id);
+    let place = thread_place(desk, thread)?;
     let session_id = match target {
-        RowTarget::Current => {
-            current_session(desk, &event.agent_id, &event.thread_id)?.unwrap_or(fresh)
-        }
+        RowTarget::Current => place.map_or(fresh, |(session_id, _)| session_id),
         RowTarget::New => fresh,
         RowTarget::Session(session_id) => session_id,
     };
     if let Err(refused) = check_waiting(session_id, waiting(desk, session_id)?, event) {
         return Ok(Err(refused));
     }
-    let IngressEvent { agent_id, thread_id, audience, .. } = event;
-    set_current(desk, (agent_id, thread_id), session_id, *audience, now)?;
+    move_thread(desk, thread, place, (session_id, event.audience), now)?;
     desk.prepare_cached(
         "INSERT INTO inbox
             (key, agent_id, thread_id, session_id, digest, event, event_bytes, accepted_at)
@@ -306,17 +305,24 @@ pub(super) fn close_rows(
     now: u64,
 ) -> Result<()> {
     for (key, outcome) in rows {
-        desk.prepare_cached(
-            "INSERT INTO inbox
-                (key, agent_id, thread_id, session_id, digest, event_bytes, accepted_at,
-                 closed_at, outcome)
-             VALUES (?1, '', '', ?2, '', 0, ?3, ?3, ?4)
-             ON CONFLICT (key) DO UPDATE SET
-                closed_at = excluded.closed_at, outcome = excluded.outcome,
-                event = NULL, event_bytes = 0
-             WHERE closed_at IS NULL",
-        )?
-        .execute(params![key, session.to_string(), stored(now)?, word(outcome)?])?;
+        let (now, outcome) = (stored(now)?, word(outcome)?);
+        let n_closed = desk
+            .prepare_cached(
+                "UPDATE inbox SET closed_at = ?2, outcome = ?3, event = NULL, event_bytes = 0
+                 WHERE key = ?1 AND closed_at IS NULL",
+            )?
+            .execute(params![key, now, outcome])?;
+        if n_closed == 0 {
+            // It is closed, or a desk that was lost had it.
+            desk.prepare_cached(
+                "INSERT INTO inbox
+                    (key, agent_id, thread_id, session_id, digest, event_bytes, accepted_at,
+                     closed_at, outcome)
+                 VALUES (?1, '', '', ?2, '', 0, ?3, ?3, ?4)
+                 ON CONFLICT (key) DO NOTHING",
+            )?
+            .execute(params![key, session.to_string(), now, outcome])?;
+        }
     }
     Ok(())
 }

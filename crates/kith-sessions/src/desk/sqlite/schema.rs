@@ -15,7 +15,7 @@ use crate::database::{
     make_file, require_room,
 };
 
-pub(super) const MIGRATIONS: [&str; 5] = [
+pub(super) const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE inbox (
         place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -111,10 +111,18 @@ pub(super) const MIGRATIONS: [&str; 5] = [
         noted_at INTEGER NOT NULL
     ) STRICT;
 ",
+    "
+    CREATE TABLE command_times (
+        root TEXT NOT NULL,
+        began INTEGER NOT NULL,
+        ended INTEGER,
+        PRIMARY KEY (root, began)
+    ) STRICT;
+",
 ];
 
 /// Temporary tables that an older desk lacks, for readers; they shadow the names of the file.
-const STAND_INS: [&str; 4] = [
+const STAND_INS: [&str; 5] = [
     "CREATE TEMP TABLE repositories (path TEXT, mark TEXT, trusted_at INTEGER);",
     "CREATE TEMP VIEW inbox AS SELECT
         place, key, agent_id, thread_id, session_id, '' AS digest, event, 0 AS event_bytes,
@@ -125,10 +133,11 @@ const STAND_INS: [&str; 4] = [
         (grant_id TEXT, agent_id TEXT, workspace TEXT, form TEXT, granted_by TEXT,
          granted_at INTEGER, expires_at INTEGER);",
     "CREATE TEMP TABLE tainted_contents (sha256 TEXT, bytes INTEGER, noted_at INTEGER);",
+    "CREATE TEMP TABLE command_times (root TEXT, began INTEGER, ended INTEGER);",
 ];
 
 /// The version of the desk that this program writes.
-pub const DESK_VERSION: u32 = 5;
+pub const DESK_VERSION: u32 = 6;
 
 const _: () = assert!(DESK_VERSION as usize == MIGRATIONS.len(), "one version per migration");
 

@@ -1,11 +1,14 @@
-//! Contents that were written while untrusted text was on the path.
+//! What was written while untrusted text was on the path: contents, and the times of commands.
 
 use rusqlite::{Connection, Result, params};
 
 use super::SqliteDesk;
 use super::columns::{number, stored};
-use crate::desk::checks::{TAINTED_CONTENTS_MAX, check_tainted, too_many_tainted};
-use crate::desk::{TaintRecords, TaintedContent};
+use crate::desk::checks::{
+    COMMAND_TIMES_MAX, TAINTED_CONTENTS_MAX, check_command, check_tainted, too_many_commands,
+    too_many_tainted,
+};
+use crate::desk::{CommandTime, TaintRecords, TaintedContent};
 use crate::storage::StorageFuture;
 
 impl TaintRecords for SqliteDesk {
@@ -19,6 +22,18 @@ impl TaintRecords for SqliteDesk {
 
     fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>> {
         Box::pin(self.read(|desk| contents(desk)))
+    }
+
+    fn note_command(&self, time: CommandTime) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            check_command(&time)?;
+            let had_room = self.change(move |desk| note_time(desk, &time)).await?;
+            if had_room { Ok(()) } else { Err(too_many_commands()) }
+        })
+    }
+
+    fn command_times(&self) -> StorageFuture<'_, Vec<CommandTime>> {
+        Box::pin(self.read(|desk| times(desk)))
     }
 }
 
@@ -47,6 +62,35 @@ pub(super) fn contents(desk: &Connection) -> Result<Vec<TaintedContent>> {
         .query_map([], |row| {
             let (sha256, bytes) = (row.get(0)?, number(row, 1)?);
             Ok(TaintedContent { sha256, bytes, noted_at: number(row, 2)? })
+        })?
+        .collect()
+}
+
+/// Tells whether there was room for it. As with contents, none is dropped.
+fn note_time(desk: &Connection, CommandTime { root, began, ended }: &CommandTime) -> Result<bool> {
+    let began = stored(*began)?;
+    let n_others = desk.query_row(
+        "SELECT count(*) FROM command_times WHERE root <> ?1 OR began <> ?2",
+        params![root, began],
+        |row| number(row, 0),
+    )?;
+    if n_others >= COMMAND_TIMES_MAX {
+        return Ok(false);
+    }
+    desk.execute(
+        "INSERT INTO command_times (root, began, ended) VALUES (?1, ?2, ?3)
+         ON CONFLICT (root, began) DO UPDATE SET ended = excluded.ended",
+        params![root, began, ended.map(stored).transpose()?],
+    )?;
+    Ok(true)
+}
+
+fn times(desk: &Connection) -> Result<Vec<CommandTime>> {
+    desk.prepare("SELECT root, began, ended FROM command_times ORDER BY root, began")?
+        .query_map([], |row| {
+            let is_open = row.get::<_, Option<i64>>(2)?.is_none();
+            let ended = if is_open { None } else { Some(number(row, 2)?) };
+            Ok(CommandTime { root: row.get(0)?, began: number(row, 1)?, ended })
         })?
         .collect()
 }

@@ -314,7 +314,7 @@ async fn what_is_no_desk_is_refused() {
     fs::remove_file(path(&folder)).unwrap();
     drop(reopened(&folder).await);
     sql(&folder, "PRAGMA user_version = 9");
-    check_open(&folder, "has version 9, but this kith knows versions up to 5; use a newer kith")
+    check_open(&folder, "has version 9, but this kith knows versions up to 6; use a newer kith")
         .await;
 }
 
@@ -334,6 +334,7 @@ async fn a_desk_of_the_first_version_is_read_as_it_is_and_brought_up_by_who_writ
     assert_eq!(reader.threads().await.unwrap().len(), 1);
     assert_eq!(reader.repositories().await.unwrap(), []);
     assert_eq!(reader.tainted_contents().await.unwrap(), []);
+    assert_eq!(reader.command_times().await.unwrap(), []);
     drop(reader);
     assert_eq!(listing(&folder), before);
 

@@ -33,7 +33,9 @@ impl ThreadRecords for SqliteDesk {
     fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()> {
         Box::pin(self.change(move |desk| {
             let ThreadRow { agent_id, thread_id, session_id, audience, updated_at } = &thread;
-            set_current(desk, (agent_id, thread_id), *session_id, *audience, *updated_at)?;
+            let thread = (agent_id.as_str(), thread_id);
+            let before = thread_place(desk, thread)?;
+            move_thread(desk, thread, before, (*session_id, *audience), *updated_at)?;
             head.map_or(Ok(()), |head| set_head(desk, *session_id, head))
         }))
     }
@@ -75,16 +77,37 @@ impl ThreadRecords for SqliteDesk {
     }
 }
 
-pub(super) fn set_current(
+/// The session and the audience of a thread.
+pub(super) fn thread_place(
     desk: &Connection,
     (agent_id, thread_id): (&str, &ThreadId),
-    session_id: SessionId,
-    audience: Audience,
+) -> Result<Option<(SessionId, Audience)>> {
+    desk.prepare_cached(
+        "SELECT session_id, audience FROM threads WHERE agent_id = ?1 AND thread_id = ?2",
+    )?
+    .query_row([agent_id, thread_id.as_str()], |row| Ok((parsed(row, 0)?, read_word(row, 1)?)))
+    .optional()
+}
+
+/// Has the thread go on in this session, where it may be already.
+pub(super) fn move_thread(
+    desk: &Connection,
+    (agent_id, thread_id): (&str, &ThreadId),
+    before: Option<(SessionId, Audience)>,
+    (session_id, audience): (SessionId, Audience),
     now: u64,
 ) -> Result<()> {
     // What others could read once is never the owner's alone again, whatever session it goes to.
-    let before = thread_audience(desk, agent_id, thread_id)?;
-    let audience = before.map_or(audience, |before| before.narrowed_by(audience));
+    let audience = before.map_or(audience, |(_, before)| before.narrowed_by(audience));
+    if before == Some((session_id, audience)) {
+        // The index of sessions stays as it is.
+        desk.prepare_cached(
+            "UPDATE threads SET updated_at = max(updated_at, ?3)
+             WHERE agent_id = ?1 AND thread_id = ?2",
+        )?
+        .execute(params![agent_id, thread_id.as_str(), stored(now)?])?;
+        return Ok(());
+    }
     desk.prepare_cached(
         "INSERT INTO threads (agent_id, thread_id, session_id, audience, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5)

@@ -38,7 +38,8 @@ impl WakeupRecords for SqliteDesk {
 }
 
 pub(super) fn all(desk: &Connection) -> Result<Vec<Wakeup>> {
-    desk.prepare("SELECT * FROM wakeups ORDER BY at, key")?.query_map([], wakeup)?.collect()
+    let mut statement = desk.prepare_cached("SELECT * FROM wakeups ORDER BY at, key")?;
+    statement.query_map([], wakeup)?.collect()
 }
 
 fn set(desk: &Connection, wakeup: &Wakeup) -> Result<()> {

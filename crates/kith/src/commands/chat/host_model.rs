@@ -8,16 +8,17 @@ use kith_host::models::ChosenModel;
 const HINT: &str = "quit the other kith, or start both with the same settings and keys";
 
 /// The model that the host would use, if it is not the one that this process would use. A model that
-/// was named must be the same in both.
+/// was named must be the same in both; what a host on another machine calls by a name is its own matter.
 pub(super) async fn other_than(
     client: &Client,
     named: Option<&str>,
-    chosen: &ChosenModel,
+    chosen: Option<&ChosenModel>,
 ) -> Result<Option<NamedModel>, CallError> {
     if client.is_host().await? {
         return Ok(None);
     }
     let call = NameModel { model: named.map(str::to_owned) };
+    let Some(chosen) = chosen else { return Ok(Some(client.call(call).await?.data)) };
     let of_host = client.call(call).await.map_err(|error| error.hint(HINT))?.data;
     if of_host.name == chosen.name {
         return Ok(None);

@@ -8,7 +8,7 @@ use std::thread;
 use kith_host::call::Follow;
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{
-    CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
+    Acknowledgement, CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
 };
 use kith_host::calls::models::NamedModel;
 use kith_host::calls::thread::FindCurrentSession;
@@ -27,7 +27,7 @@ use super::super::print_notes;
 use crate::program::commands::session::list::FolderNames;
 use crate::program::screen::{Live, Quiet};
 use crate::program::signals::{StopKind, StopSignal};
-use crate::program::terminal::slash::is_command;
+use crate::program::terminal::slash::{is_command, is_farewell};
 use crate::program::terminal::words::{ScreenLanguage, ScreenText};
 use crate::program::ui;
 
@@ -117,6 +117,8 @@ impl ChatLoop {
         match text.trim() {
             "" => (),
             "/quit" | "/exit" => return Ok(true),
+            // What is piped in is said, word for word.
+            word if self.is_attended && is_farewell(word) => return Ok(true),
             word if is_command(word) => match self.command(word).await {
                 Err(report) if self.is_attended => {
                     ui::report_error(&report, false);
@@ -157,11 +159,14 @@ impl ChatLoop {
     }
 
     async fn turn(&mut self, text: String) -> Result<(), CallError> {
-        // Settings may change while a conversation is open.
-        let settings = self.settings.current()?;
-        let chosen = self.models.choose(self.model.as_deref(), &settings)?;
-        let of_host = self.host_model.as_ref().filter(|_| self.model.is_none());
-        let expects = of_host.map_or(chosen.name, |it| it.name.clone());
+        let is_hosts = self.model.is_none() || self.client.is_remote();
+        let expects = if let Some(of_host) = self.host_model.as_ref().filter(|_| is_hosts) {
+            of_host.name.clone()
+        } else {
+            // Settings may change while a conversation is open.
+            let settings = self.settings.current()?;
+            self.models.choose(self.model.as_deref(), &settings)?.name
+        };
         let message = SendMessage {
             client_message_id: SystemClock.new_id().to_string(),
             text,
@@ -176,6 +181,7 @@ impl ChatLoop {
             expects,
             expected_leaf: None,
             running_behavior: RunningBehavior::FollowUp,
+            ack: Acknowledgement::Completed,
             attachments: Vec::new(),
         };
         self.show_turn(message).await?;

@@ -1,8 +1,8 @@
 //! The `/` commands of a conversation that is read line by line: those of the drawn terminal, with
 //! numbered lists in the place of its menus.
 
-use kith_host::calls::cost::{CostGroup, SumCosts};
 use kith_host::calls::message::{MessageTarget, RetryTurn};
+use kith_host::calls::models::NameModel;
 use kith_host::calls::queue::{EditQueue, ListQueue, QueueChange, TakeNext};
 use kith_host::calls::session::{
     CompactSession, DescribeSession, SessionDescription, SessionView, ShowSession,
@@ -18,7 +18,7 @@ use kith_vocab::ids::EventId;
 use tokio_util::sync::CancellationToken;
 
 use super::plain::ChatLoop;
-use crate::program::terminal::answers::{cost_lines, why_lines};
+use crate::program::terminal::answers::{cost_answer, why_lines};
 use crate::program::terminal::lists::ListOwner;
 use crate::program::terminal::picker::{PickEntry, PickList};
 use crate::program::terminal::slash::{branch_before, list_of, start_primed};
@@ -36,7 +36,7 @@ impl ChatLoop {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let (name, rest) = (name.trim_start_matches('/'), rest.trim());
         match name {
-            "help" => self.help(),
+            "help" | "?" => self.help(),
             "new" => {
                 self.stop_running_turn().await;
                 self.target = MessageTarget::New;
@@ -58,8 +58,8 @@ impl ChatLoop {
                 print_lines(&why_lines(self.language, &self.client.call(call).await?.data));
             }
             "cost" => {
-                let table = self.client.call(SumCosts { by: CostGroup::Model }).await?.data;
-                print_lines(&cost_lines(self.language, &table));
+                let session = self.session().await?.map(|id| id.to_string());
+                print_lines(&cost_answer(&self.client, self.language, session).await?);
             }
             "queue" => return self.queue(rest).await,
             "compact" => {
@@ -137,7 +137,7 @@ impl ChatLoop {
         match list {
             PickList::Sessions => self.resume(value).await,
             PickList::Messages => self.branch(value).await,
-            PickList::Models => self.choose_model(value),
+            PickList::Models => self.choose_model(value).await,
             PickList::Scripts => self.prime(value).await,
             PickList::Calls => Ok(()),
         }
@@ -185,7 +185,14 @@ impl ChatLoop {
         Ok(())
     }
 
-    fn choose_model(&mut self, name: String) -> Result<(), CallError> {
+    async fn choose_model(&mut self, name: String) -> Result<(), CallError> {
+        if self.client.is_remote() {
+            let call = NameModel { model: Some(name.clone()) };
+            let named = self.client.call(call).await?.data;
+            ui::error_line(&format!("({} / {})", named.name.provider, named.name.model));
+            (self.model, self.host_model) = (Some(name), Some(named));
+            return Ok(());
+        }
         let settings = self.settings.current()?;
         let chosen = self.models.choose(Some(&name), &settings)?;
         let choice = chosen.provider.choice();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::super::session_name::current_session;
-use super::super::{CommandResult, call, house_of, local_time, padded, print_as};
+use super::super::{CommandResult, call_reading, house_of, local_time, padded, print_as};
 use crate::program::args::GlobalArgs;
 use crate::program::progress::ProgressLine;
 use crate::program::ui::Emphasis;
@@ -46,7 +46,8 @@ pub(crate) struct FolderNames {
 
 pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResult {
     let progress = ProgressLine::begin("Reading sessions");
-    let told = call(shared, ListSessions { agent_id: shared.agent_id() }).await;
+    let query = ListSessions { agent_id: shared.agent_id() };
+    let told = call_reading(shared, query, &progress).await;
     // Where no agent is meant, or the desk cannot be read, no session is marked.
     let current = current_session(shared).await.ok().flatten();
     drop(progress);

@@ -112,7 +112,12 @@ impl ShownCalls {
                 Outcome::Interrupted => language.say(ScreenText::Interrupted),
                 Outcome::Done => outcome_in_words(Outcome::Done),
             };
+            // The model is told the outcome in the text itself.
             let why = text.lines().next().unwrap_or_default();
+            let why = ["Refused: ", "已拒绝：", "Interrupted: "]
+                .into_iter()
+                .find_map(|outcome| why.strip_prefix(outcome))
+                .unwrap_or(why);
             line.push(&format!(" · {how}: {why}"), ERROR);
         }
         let kept = text.floor_char_boundary(OPENED_BYTES_MAX);

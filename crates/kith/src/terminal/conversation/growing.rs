@@ -73,6 +73,11 @@ impl ShownAnswer {
         lines
     }
 
+    /// Part of an answer was shown, and its end is not known.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.received.trim().is_empty()
+    }
+
     /// The last block as far as it is known.
     pub(super) fn open_rows(&self, columns: usize) -> Vec<Line> {
         let mut rows = rendered(&self.open, columns);

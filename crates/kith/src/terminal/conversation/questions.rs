@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use kith_host::calls::approval::{ApprovalAnswer, PendingApprovalView};
-use kith_host::words::local_time;
+use kith_host::words::{diff_left_out, local_time};
 use kith_vocab::event::Event;
 use kith_vocab::event::calls::{
     ApprovalDecided, ApprovalReplied, ApprovalRequested, CallJudged, Decision, Via,
@@ -40,7 +40,7 @@ pub(super) struct ShownQuestions {
     /// The one that keys answer.
     chosen: usize,
     /// What calls that are asked about would change.
-    diffs: HashMap<CallId, String>,
+    diffs: HashMap<CallId, ShownDiff>,
     /// Calls that a rule of the owner wants to be asked about each time.
     ruled: HashSet<CallId>,
     /// Decisions that were sent from here.
@@ -51,16 +51,22 @@ pub(super) struct ShownQuestions {
     wants_offers: bool,
 }
 
+/// What would change in a file, as far as the question shows it.
+struct ShownDiff {
+    text: String,
+    n_lines_left_out: u64,
+}
+
 struct ShownQuestion {
     approval_id: String,
     code: String,
     summary: String,
     command: Option<String>,
     paths: Vec<String>,
-    diff: Option<String>,
+    diff: Option<ShownDiff>,
     risk: String,
     expires_at: u64,
-    /// When it was first shown.
+    /// When it came into view.
     came: Duration,
     /// A rule says to ask each time, so that no grant would help.
     is_ruled: bool,
@@ -95,7 +101,10 @@ impl ShownQuestions {
             self.ruled.insert(judged.call_id);
         }
         if let Some(diff) = diff.filter(|it| !it.is_empty()) {
-            self.diffs.insert(judged.call_id, diff.to_owned());
+            let left_out = facts.as_ref().and_then(|it| it.get("diffLinesLeftOut")?.as_u64());
+            let n_lines_left_out = left_out.unwrap_or_default();
+            let diff = ShownDiff { text: visible(diff), n_lines_left_out };
+            self.diffs.insert(judged.call_id, diff);
         }
     }
 
@@ -107,7 +116,7 @@ impl ShownQuestions {
             summary: on_one_line(&asked.summary),
             command: asked.command.as_ref().map(|it| visible(it)),
             paths: asked.paths.iter().map(|path| on_one_line(path)).collect(),
-            diff: self.diffs.remove(&asked.call_id).map(|it| visible(&it)),
+            diff: self.diffs.remove(&asked.call_id),
             // The engine's own words, with marks of Chinese: only what cannot be seen is spelled out.
             risk: ui::visible(&asked.risk.replace(['\n', '\r'], " ")),
             expires_at: asked.expires_at,
@@ -120,11 +129,16 @@ impl ShownQuestions {
         self.wants_offers = true;
     }
 
-    fn take(&mut self, approval_id: &str) -> Option<ShownQuestion> {
+    /// The question was answered. The one that is shown in its place was not seen before.
+    fn take(&mut self, approval_id: &str, now: Duration) -> Option<ShownQuestion> {
         let at = self.waiting.iter().position(|it| it.approval_id == approval_id)?;
         let question = self.waiting.remove(at);
+        let was_shown = self.chosen == at;
         if self.chosen > at || self.chosen >= self.waiting.len() {
             self.chosen = self.chosen.saturating_sub(1);
+        }
+        if let Some(next) = self.waiting.get_mut(self.chosen).filter(|_| was_shown) {
+            next.came = now;
         }
         Some(question)
     }
@@ -140,7 +154,7 @@ impl ShownQuestions {
 
 impl ShownQuestion {
     /// Everything that a person must read before they answer.
-    fn lines(&self, columns: usize) -> Vec<Line> {
+    fn lines(&self, language: ScreenLanguage, columns: usize) -> Vec<Line> {
         let mut head = Line::styled("? ", HEAD);
         head.push(&self.summary, HEAD);
         head.push(&format!(" [{}]", self.code), Style::DIM);
@@ -150,7 +164,13 @@ impl ShownQuestion {
         };
         match (&self.command, &self.diff) {
             (Some(command), _) => command.lines().for_each(|row| put(row, Style::BOLD)),
-            (None, Some(diff)) => diff.lines().for_each(|row| put(row, style_of_diff(row))),
+            (None, Some(diff)) => {
+                diff.text.lines().for_each(|row| put(row, style_of_diff(row)));
+                if diff.n_lines_left_out > 0 {
+                    let tag = language.tag();
+                    put(&diff_left_out(diff.n_lines_left_out, &self.code, tag), WARNING);
+                }
+            }
             (None, None) => self.paths.iter().for_each(|path| put(path, Style::BOLD)),
         }
         lines.extend(Line::styled(&format!("  {}", self.risk), Style::PLAIN).wrapped(columns, 2));
@@ -218,7 +238,9 @@ impl ShownConversation {
         columns: usize,
         now: Duration,
     ) -> Vec<Line> {
-        let Some(question) = self.questions.take(&decided.approval_id) else { return Vec::new() };
+        let Some(question) = self.questions.take(&decided.approval_id, now) else {
+            return Vec::new();
+        };
         if !self.has_question() {
             self.set_activity(Activity::Waiting, now);
         }
@@ -293,7 +315,7 @@ impl ShownConversation {
             let told = format!("  {} {left}", self.language.say(ScreenText::ExpiresIn));
             below.splice(0..0, Line::styled(&told, WARNING).wrapped(columns, 2));
         }
-        let mut rows = question.lines(columns);
+        let mut rows = question.lines(self.language, columns);
         let room = rows_max.saturating_sub(below.len());
         if rows.len() > room {
             rows.truncate(room.saturating_sub(1));
@@ -307,9 +329,9 @@ impl ShownConversation {
 
     /// The whole of the question, if it was not printed and is longer than `rows_max`.
     pub(crate) fn long_question(&mut self, columns: usize, rows_max: usize) -> Vec<Line> {
-        let chosen = self.questions.chosen;
+        let (chosen, language) = (self.questions.chosen, self.language);
         let Some(question) = self.questions.waiting.get_mut(chosen) else { return Vec::new() };
-        let lines = question.lines(columns);
+        let lines = question.lines(language, columns);
         if question.is_printed || lines.len() < rows_max {
             return Vec::new();
         }

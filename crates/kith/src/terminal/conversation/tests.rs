@@ -89,6 +89,31 @@ fn an_answer_that_grows_is_printed_once_whatever_is_lost() {
 }
 
 #[test]
+fn an_answer_that_begins_anew_after_a_lost_host_stands_apart() {
+    let events =
+        transcript("user: hi | asked model | asked model | model: one | ended done").events;
+    let is_request = |it: &Event| matches!(it.body, Body::ModelRequested(_));
+    let second = events.iter().rposition(is_request).unwrap();
+    let first = events.iter().find(|it| is_request(it)).unwrap().id;
+    let mut conversation = conversation(ScreenLanguage::English);
+    let (before, after) = events.split_at(second);
+    show(&mut conversation, before);
+    conversation.take(&delta(first, "on"), COLUMNS, Duration::ZERO);
+    let shown = show(&mut conversation, after);
+    let expected = "on\n(the answer was interrupted; asking\n  again)\n\none\n";
+    assert!(shown.starts_with(expected), "{shown}");
+}
+
+#[test]
+fn the_outcome_of_a_refused_call_is_said_once() {
+    let line = "user: go | asked model | model: ok, exec_shell=c1 | hold c1 | asked c1 | deny c1 \
+                | refused c1 Refused: not now. | ended done";
+    let mut conversation = conversation(ScreenLanguage::English);
+    let shown = show(&mut conversation, &transcript(line).events);
+    assert!(shown.contains("exec_shell c1 · refused: not now."), "{shown}");
+}
+
+#[test]
 fn a_long_block_is_printed_as_it_comes_and_whole() {
     let list: String = (0..2_000).map(|n| format!("- item {n}\n")).collect::<Vec<_>>().concat();
     let code = format!("```\n{}```\n", "let a;\n".repeat(3_000));

@@ -71,6 +71,16 @@ fn a_key_that_was_on_its_way_when_the_question_came_is_no_answer() {
 }
 
 #[test]
+fn a_key_that_was_on_its_way_to_one_question_does_not_answer_the_next() {
+    let line = format!("{TWO} | allow c1");
+    let (mut conversation, rest) = asking(&line, "make", ScreenLanguage::English);
+    conversation.take(&item(&rest[0]), 80, LATER);
+    assert_eq!(press(&mut conversation, Key::Char('y')), None);
+    let yes = KeyPress::plain(Key::Char('y'));
+    assert!(conversation.question_key(yes, LATER + KEYS_AFTER).is_some());
+}
+
+#[test]
 fn a_question_that_does_not_fit_is_printed_whole_once() {
     let command = (0..50).map(|n| format!("step {n}")).collect::<Vec<_>>().join("\n");
     let (mut conversation, _) = asking(ONE, &command, ScreenLanguage::English);
@@ -119,6 +129,8 @@ fn what_may_stand_is_offered_unless_a_rule_says_to_ask_each_time() {
         command: None,
         paths: Vec::new(),
         diff: None,
+        diff_lines_left_out: None,
+        input: None,
         risk: String::new(),
         approvers: Vec::new(),
         expires_at: 0,

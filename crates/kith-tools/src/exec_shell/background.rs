@@ -1,0 +1,280 @@
+//! Commands that run on after their call: until they end, are stopped, or their host ends.
+//!
+//! What such a command prints goes into a file that only the owner can read, up to the limit of every
+//! other command; what the model has not read yet is read from there. Which commands a session has is
+//! noted before one starts, so that the next host can tell the session that they are gone.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kith_vocab::digest::{hex, sha256_hex};
+use kith_vocab::event::messages::Trust;
+use kith_vocab::ids::{CallId, SessionId};
+use kith_vocab::tool::{Progress, SpillFile};
+use tokio::sync::watch;
+
+use super::output::{COMMAND_OUTPUT_BYTES_MAX, CommandOutput};
+use super::{CommandStop, ended_in_words, start, stopped};
+use crate::sandbox::launch::{CommandStopper, RunningCommand};
+use crate::sandbox::spec::CommandSpec;
+
+/// Commands of all sessions that run at a time.
+const BACKGROUND_COMMANDS_MAX: usize = 16;
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 6;
+/// Bytes read from a pipe at once.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
+/// How long the end of all commands is waited for when their host ends.
+const END_MS_MAX: u64 = 5_000;
+
+/// Keeps which commands each session has, for the host after this one.
+pub trait BackgroundNotes: Send + Sync {
+    /// Replaces what was noted. A note that cannot be kept costs a reminder, not the command.
+    fn keep(&self, running: &BTreeMap<SessionId, Vec<String>>);
+}
+
+/// The commands of a house that run in the background.
+#[derive(Default)]
+pub struct BackgroundCommands {
+    commands: Mutex<BTreeMap<(SessionId, String), Arc<BackgroundCommand>>>,
+    notes: Option<Box<dyn BackgroundNotes>>,
+}
+
+pub(crate) struct BackgroundCommand {
+    pub(crate) id: String,
+    pub(crate) trust: Trust,
+    stopper: CommandStopper,
+    output: Mutex<FileOutput>,
+    /// Why it was ended before its own end.
+    reason: Mutex<Option<CommandStop>>,
+    /// How it ended, in words.
+    end: watch::Sender<Option<String>>,
+    /// Counts pieces of output.
+    grown: watch::Sender<u64>,
+}
+
+/// What a command has printed, in a file without a name.
+struct FileOutput {
+    file: File,
+    bytes: u64,
+    /// Up to where the model has read it.
+    read_to: u64,
+}
+
+/// What of a command's output has not been read yet.
+pub(crate) struct NewOutput {
+    pub(crate) text: String,
+    pub(crate) full: Option<SpillFile>,
+    /// How the command ended; `None` while it runs.
+    pub(crate) end: Option<String>,
+}
+
+impl BackgroundCommands {
+    pub fn new(notes: Box<dyn BackgroundNotes>) -> BackgroundCommands {
+        BackgroundCommands { commands: Mutex::default(), notes: Some(notes) }
+    }
+
+    /// The ids of a session's commands that this host knows.
+    pub fn ids_of(&self, session: SessionId) -> Vec<String> {
+        let commands = self.commands();
+        let of_session = commands.keys().filter(|(it, _)| *it == session);
+        of_session.map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Ends all of them, and waits until they are gone.
+    pub async fn end(&self) {
+        let ended: Vec<_> = self.commands().values().cloned().collect();
+        for command in &ended {
+            command.stop(CommandStop::HostEnded);
+        }
+        let all_gone = async {
+            for command in &ended {
+                command.until_end().await;
+            }
+        };
+        let time_max = Duration::from_millis(END_MS_MAX);
+        // The supervisors kill what is left: the other end of their sockets closes with this process.
+        tokio::time::timeout(time_max, all_gone).await.ok();
+    }
+
+    pub(super) fn start(
+        &self,
+        (session, call): (SessionId, &CallId),
+        supervisor: &Path,
+        spec: &CommandSpec,
+        trust: Trust,
+    ) -> io::Result<Arc<BackgroundCommand>> {
+        let id = sha256_hex(call.to_string().as_bytes())[..ID_DIGITS].to_owned();
+        let key = (session, id.clone());
+        let mut commands = self.commands();
+        if commands.contains_key(&key) {
+            return Err(io::Error::other("this call has started a command already"));
+        }
+        let n_running = commands.values().filter(|it| it.end.borrow().is_none()).count();
+        if n_running >= BACKGROUND_COMMANDS_MAX {
+            let message = format!("{n_running} commands run in the background already; stop one");
+            return Err(io::Error::other(message));
+        }
+        let output = FileOutput { file: nameless_file()?, bytes: 0, read_to: 0 };
+        self.note(commands.keys().chain([&key]));
+        let started = start(supervisor, spec).and_then(|(pipe, running)| {
+            let (end, grown) = (watch::Sender::new(None), watch::Sender::new(0));
+            let (output, reason) = (Mutex::new(output), Mutex::default());
+            let stopper = running.stopper()?;
+            let command =
+                Arc::new(BackgroundCommand { id, trust, stopper, output, reason, end, grown });
+            let reader = Arc::clone(&command);
+            std::thread::Builder::new()
+                .name("background command".to_owned())
+                .spawn(move || reader.follow(pipe, running))?;
+            Ok(command)
+        });
+        match started {
+            Ok(command) => {
+                commands.insert(key, Arc::clone(&command));
+                Ok(command)
+            }
+            Err(error) => {
+                self.note(commands.keys());
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn find(&self, session: SessionId, id: &str) -> Option<Arc<BackgroundCommand>> {
+        self.commands().get(&(session, id.to_owned())).cloned()
+    }
+
+    /// Forgets a command whose end the model has been told.
+    pub(crate) fn forget(&self, session: SessionId, id: &str) {
+        let mut commands = self.commands();
+        commands.remove(&(session, id.to_owned()));
+        self.note(commands.keys());
+    }
+
+    fn note<'a>(&self, keys: impl Iterator<Item = &'a (SessionId, String)>) {
+        let Some(notes) = &self.notes else { return };
+        let mut running: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
+        for (session, id) in keys {
+            running.entry(*session).or_default().push(id.clone());
+        }
+        notes.keep(&running);
+    }
+
+    fn commands(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<BackgroundCommand>>> {
+        // The map is never left half-changed, so a panic elsewhere does not spoil it.
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BackgroundCommand {
+    pub(super) fn stop(&self, reason: CommandStop) {
+        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(reason);
+        self.stopper.stop();
+    }
+
+    pub(crate) fn stop_as_asked(&self) {
+        self.stop(CommandStop::Stopped);
+    }
+
+    pub(crate) async fn until_end(&self) {
+        // The sender lives as long as the command.
+        self.end.subscribe().wait_for(Option::is_some).await.ok();
+    }
+
+    /// Waits until it has printed something that was not read, or has ended.
+    pub(crate) async fn until_news(&self) {
+        let mut grown = self.grown.subscribe();
+        if self.output().has_unread() {
+            return;
+        }
+        tokio::select! {
+            // The sender lives as long as the command.
+            changed = grown.changed() => changed.unwrap_or_default(),
+            () = self.until_end() => (),
+        }
+    }
+
+    /// What it has printed since it was asked last.
+    pub(crate) fn read_new(&self) -> io::Result<NewOutput> {
+        // Looked at first: what it printed before its end is then in the file.
+        let end = self.end.borrow().clone();
+        let mut output = self.output();
+        let (from, to) = (output.read_to, output.bytes);
+        output.file.seek(SeekFrom::Start(from))?;
+        let unread = Read::by_ref(&mut output.file).take(to - from);
+        let (text, full) = CommandOutput::read(unread, &Unseen)?.finish()?;
+        output.read_to = to;
+        Ok(NewOutput { text, full, end })
+    }
+
+    /// Reads what the command prints until it ends.
+    fn follow(&self, mut pipe: io::PipeReader, running: RunningCommand) {
+        let mut chunk = vec![0; CHUNK_BYTES_MAX];
+        loop {
+            let n_bytes = match pipe.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => break,
+                Ok(n_bytes) => n_bytes,
+            };
+            if !self.output().add(&chunk[..n_bytes]) {
+                self.stop(CommandStop::TooLong);
+                break;
+            }
+            self.grown.send_modify(|n| *n += 1);
+        }
+        drop(pipe);
+        let end = Ok(running.wait());
+        let reason = *self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = match reason {
+            Some(reason) => stopped(end, reason),
+            None => end,
+        };
+        self.end.send_replace(Some(ended_in_words(&end)));
+    }
+
+    fn output(&self) -> MutexGuard<'_, FileOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileOutput {
+    fn has_unread(&self) -> bool {
+        self.bytes > self.read_to
+    }
+
+    /// Whether there is room for more.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        let written =
+            self.file.seek(SeekFrom::Start(self.bytes)).and_then(|_| self.file.write_all(bytes));
+        if written.is_err() {
+            return false;
+        }
+        self.bytes += bytes.len() as u64;
+        self.bytes < COMMAND_OUTPUT_BYTES_MAX
+    }
+}
+
+/// Nobody watches it.
+struct Unseen;
+
+impl Progress for Unseen {
+    fn line(&self, _: &str) {}
+}
+
+/// A file that is gone when it is closed, however this process ends.
+fn nameless_file() -> io::Result<File> {
+    let mut random = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let path = std::env::temp_dir().join(format!("kith-background-{}", hex(&random)));
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
