@@ -516,8 +516,9 @@ fn lines_that_name_one_long_text_share_it_in_the_memory_of_the_host() {
     assert!(verified.contains("\"ok\":true"), "{verified}");
     let grown = host.peak_memory_kb() - before;
     // The 16 MiB of a request that are made before it is seen to be too long, the request for a summary,
-    // and a few texts.
-    assert!(grown < 40 * 1024, "{grown} kB for 40 texts of 512 kB");
+    // and a few texts: about 35 MiB, and a third more if what is derived from the log is made at the same
+    // time. Without sharing it is 113 MiB.
+    assert!(grown < 80 * 1024, "{grown} kB for 40 texts of 512 kB");
     assert_eq!(host.end().0, 0);
 }
 
