@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kith_vocab::digest::{hex, sha256_hex};
+use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::messages::Trust;
 use kith_vocab::ids::{CallId, SessionId};
 use kith_vocab::tool::{Progress, SpillFile};
@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use super::output::{COMMAND_OUTPUT_BYTES_MAX, CommandOutput};
 use super::{CommandStop, ended_in_words, start, stopped};
+use crate::random_name::random_name;
 use crate::sandbox::launch::{CommandStopper, RunningCommand};
 use crate::sandbox::spec::CommandSpec;
 
@@ -270,9 +271,7 @@ impl Progress for Unseen {
 
 /// A file that is gone when it is closed, however this process ends.
 fn nameless_file() -> io::Result<File> {
-    let mut random = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let path = std::env::temp_dir().join(format!("kith-background-{}", hex(&random)));
+    let path = std::env::temp_dir().join(random_name("kith-background")?);
     let file =
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;
