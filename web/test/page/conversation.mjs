@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { call, loginUrl, openPage } from "./harness.mjs";
-import { answered, answers, ask, begin, beginAndRest, events, newConversation, noProblems, plain, rest, said, say, sessionOf, shows } from "./steps.mjs";
+import { answered, answers, ask, begin, beginAndRest, events, holds, newConversation, noProblems, plain, rest, said, say, sessionOf, shows } from "./steps.mjs";
 
 async function logIn({ browser, house }) {
   const url = await loginUrl(house);
@@ -184,7 +184,8 @@ async function steerAndQueue({ browser, house }) {
     await page.fill(".write textarea", text);
     await steer();
     await page.waitForSelector(`.queue li:has-text('${text}'):has-text('read before the next step')`);
-    assert.equal(await page.inputValue(".write textarea"), "", "the field is empty once the host has the message");
+    // The field is empty once the host has the message.
+    await holds(page, ".write textarea", "");
   }
   await page.click(".live .btn:has-text('Stop')");
   await page.waitForSelector("text=/wait because the last turn/");
@@ -214,7 +215,7 @@ async function queueConflict({ browser, house }) {
   await page.waitForSelector(".queue .words:has-text('of one page')");
   await other.press(".queue-edit", "Enter");
   await other.waitForSelector(".toast:has-text('changed elsewhere')");
-  assert.equal(await other.inputValue(".queue-edit"), "of the other");
+  await holds(other, ".queue-edit", "of the other");
   await other.press(".queue-edit", "Escape");
   await other.waitForSelector(".queue .words:has-text('of one page')");
 }
@@ -263,7 +264,7 @@ async function branches({ browser, house }) {
   // The last message is changed as a branch.
   await page.hover(".said:has-text('Second')");
   await page.click(".said:has-text('Second') [aria-label='Edit as a new branch']");
-  assert.equal(await page.inputValue(".write textarea"), "Second");
+  await holds(page, ".write textarea", "Second");
   await page.fill(".write textarea", "Second, changed");
   await page.press(".write textarea", "Enter");
   await page.waitForSelector(".fork");

@@ -47,6 +47,9 @@ export async function say(page, text) {
   await page.press(".write textarea", "Enter");
 }
 
+/** Waits until a field holds this text. */
+export const holds = (page, field, text) => page.waitForFunction(([field, text]) => document.querySelector(field)?.value === text, [field, text]);
+
 /** Waits until the turn is over. */
 export async function rest(page) {
   await page.waitForSelector(".live", { state: "detached" });
