@@ -27,6 +27,7 @@
 //! - [`thread_logs`]: the sessions and messages of each thread, read from the logs.
 //! - [`thread_file_sync`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
 //! - `words`: what people are told in a conversation, in two languages.
+//! - [`translation`]: sentences about failures, in Chinese.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod checkpoints;
@@ -55,6 +56,7 @@ pub mod survey;
 pub mod thread_file_sync;
 pub mod thread_keeper;
 pub mod thread_logs;
+pub mod translation;
 pub mod turn;
 mod turn_tracker;
 pub mod ui_message;

@@ -164,6 +164,12 @@ impl ThreadFileSync {
         Ok(folded.unwrap_or_default().concat() == lines(&self.logs.messages(&ids).await?))
     }
 
+    /// Whether there is no file, as in a copy of a house: it is written with the thread's next turn.
+    pub fn is_absent(&self, key: &ThreadKey) -> Result<bool, ThreadFileSyncError> {
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        Ok(matches!(blocking(|| self.files.last(&path))?, LastLine::Absent))
+    }
+
     /// Every thread there is, read off the first lines of the sessions.
     pub async fn sessions(&self) -> Result<SessionsByThread, ThreadFileSyncError> {
         self.look_up(SessionsByThread::clone).await

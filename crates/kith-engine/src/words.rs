@@ -7,6 +7,8 @@ use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
 use kith_vocab::event::models::FailureKind;
 
+use crate::translation::in_chinese;
+
 /// Whether readers of the language, named by its tag (`zh-CN`), read Chinese.
 pub fn is_chinese(tag: &str) -> bool {
     tag.split(['-', '_']).next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh"))
@@ -205,12 +207,11 @@ impl NoticeText<'_> {
 
     fn in_chinese(self) -> String {
         match self {
-            NoticeText::TurnFailed { kind: None, reason } => format!("这一轮失败了：{reason}。"),
-            NoticeText::TurnFailed { kind: Some(kind), reason } => {
-                format!("这一轮失败了：{}（{reason}）。", failure_in_chinese(kind))
+            NoticeText::TurnFailed { kind, reason } => {
+                format!("这一轮失败了：{}。", reason_in_chinese(kind, reason))
             }
             NoticeText::FallsBack { kind, reason, to } => {
-                format!("{}（{reason}）。改用 `{to}`。", failure_in_chinese(kind))
+                format!("{}。改用 `{to}`。", reason_in_chinese(Some(kind), reason))
             }
             NoticeText::TooLong { model } => format!(
                 "对话对 `{model}` 来说太长，连摘要也无法生成。请换一个上下文更大的模型，用 \
@@ -262,8 +263,16 @@ impl NoticeText<'_> {
     }
 }
 
-/// What failed, for people who do not read English: the reason itself is the provider's sentence, which
-/// quotes the server.
+/// Why it failed: the reason itself where it is known, else its kind and the sentence as it came.
+fn reason_in_chinese(kind: Option<FailureKind>, reason: &str) -> String {
+    match (in_chinese(reason), kind) {
+        (Some(reason), _) => reason,
+        (None, Some(kind)) => format!("{}（{reason}）", failure_in_chinese(kind)),
+        (None, None) => reason.to_owned(),
+    }
+}
+
+/// What failed, for people who do not read English.
 fn failure_in_chinese(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Network => "连不上模型服务",

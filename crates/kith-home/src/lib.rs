@@ -15,6 +15,8 @@
 //! - [`trust`]: which folders speak with the owner's voice.
 //! - [`tainted_period`]: when commands ran that may have written what strangers said.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
+//! - [`time_zone`]: time zones by name, and the one of this machine.
+//! - [`line_diff`]: the lines by which two texts differ.
 //! - [`user`]: what USER.md says that programs need.
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
 //! - [`platform`]: the machine as the model is told of it.
@@ -32,6 +34,7 @@ pub mod git;
 pub mod house;
 pub mod identity;
 pub mod init;
+pub mod line_diff;
 pub mod placeholder;
 pub mod platform;
 pub mod priming;
@@ -41,6 +44,7 @@ pub mod reminders;
 pub mod skills;
 pub mod snapshot;
 pub mod tainted_period;
+pub mod time_zone;
 pub mod trust;
 pub mod user;
 pub mod zones;

@@ -24,6 +24,10 @@ use crate::prompt_file::{FileLookup, OpenFile, open};
 
 /// A longer record is ignored: it was not written by Kith.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
+/// Records that are read at once.
+const RECORDS_MAX: usize = 1_000;
+/// Where the records are, beneath the user's home.
+const HOUSES: &str = ".kith/houses";
 
 /// A folder that the owner made a home in or trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +83,7 @@ pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), 
             trusted_at: now_ms,
         };
         let text = serde_json::to_string(&record)?;
-        let houses = make_folders(user_home, Path::new(".kith/houses"))?;
+        let houses = make_folders(user_home, Path::new(HOUSES))?;
         write(&houses, &record_name(folder), &format!("{text}\n"), Existing::Replace)
     };
     noted().map_err(|source| HomeError::WriteFile { path, source })
@@ -109,21 +113,31 @@ pub fn trusted_folders(user_home: &Path, folder: &Path) -> Vec<FolderTrust> {
     folders.filter_map(said).collect()
 }
 
+/// The folders of which there is a record, whether it still counts or not: for whoever must leave them alone.
+pub fn recorded_folders(user_home: &Path) -> Vec<PathBuf> {
+    let records = fs::read_dir(user_home.join(HOUSES)).into_iter().flatten().flatten();
+    let paths = records.take(RECORDS_MAX).filter_map(|it| record_at(&it.path()));
+    paths.map(|it| PathBuf::from(it.path)).collect()
+}
+
 /// `None` for a record that is missing, unreadable, or that another user could have written.
 fn trusted_since(user_home: &Path, folder: &Path) -> Option<u64> {
-    let found = open(&record_path(user_home, folder));
-    let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = found else { return None };
+    let record = record_at(&record_path(user_home, folder))?;
+    (folder_fingerprint(folder).ok()? == record.mark).then_some(record.trusted_at)
+}
+
+fn record_at(path: &Path) -> Option<TrustRecord> {
+    let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = open(path) else { return None };
     if ownership::problem(&metadata).is_some() {
         return None;
     }
     let mut text = String::new();
     file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let record: TrustRecord = serde_json::from_str(&text).ok()?;
-    (folder_fingerprint(folder).ok()? == record.mark).then_some(record.trusted_at)
+    serde_json::from_str(&text).ok()
 }
 
 fn record_path(user_home: &Path, folder: &Path) -> PathBuf {
-    user_home.join(".kith/houses").join(record_name(folder))
+    user_home.join(HOUSES).join(record_name(folder))
 }
 
 /// A hash, because a path may be longer than a file name and contain other characters.

@@ -5,12 +5,11 @@
 
 use std::path::Path;
 
-use jiff::tz::TimeZone;
 use kith_vocab::digest::{hex, sha256_hex};
 
 use crate::error::HomeError;
 use crate::fields::{Field, fields, last_of};
-use crate::prompt_file;
+use crate::{prompt_file, time_zone};
 
 /// The longest IANA name has 32 characters.
 const ZONE_NAME_CHARS_MAX: usize = 64;
@@ -108,9 +107,7 @@ pub fn known_zone(name: &str) -> Option<String> {
     if name.is_empty() || name.len() > ZONE_NAME_CHARS_MAX {
         return None;
     }
-    // Not known is all a caller can use; the database has no other failure worth telling.
-    let zone = TimeZone::get(name).ok()?;
-    zone.iana_name().map(str::to_owned)
+    time_zone::named(name)?.iana_name().map(str::to_owned)
 }
 
 /// Finds the name in `Europe/Berlin (CET/CEST)`. A place goes before an abbreviation, which names

@@ -10,18 +10,20 @@ use std::time::Duration;
 
 use kith_sessions::lock::socket_path_of_holder;
 use kith_sessions::socket::{is_own_socket, socket_path};
-use kith_vocab::json::Json;
+use kith_vocab::clock::BoxFuture;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
 use host_frames::{HostFrames, HostWriter};
 use request::{OpenRequest, REQUEST_ID};
 
+use crate::any_call::{AnyCall, AnyResponse, TypedCall};
 use crate::call::{Access, Call, Follower, Payload, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
 use crate::protocol::{ClientHello, Frames, Greeting, HostFrame, PROTOCOL, write_frame};
 use crate::remote::RemoteHost;
+use crate::socket_peer::refusal_of;
 
 /// How long a host may take to answer a hello. A stopped one never does.
 const HELLO_MS_MAX: u64 = 3_000;
@@ -89,45 +91,57 @@ pub async fn ask<C: Call, I: Payload>(
     follower: &Follower<I>,
     timeouts: Timeouts,
 ) -> Result<Response<C::Answer>, AskFailure> {
-    let (frames, writer) = match at.into() {
-        HostAt::Socket(path) => greet(path, caller, timeouts).await?,
-        HostAt::Remote(remote) => greet_remote(remote, caller).await?,
-    };
-    let mut request = OpenRequest::new(frames, writer, timeouts, &follower.cancel);
-    request.send(C::NAME, REQUEST_ID, Json::of(&*call)).await?;
-    call.note_asked();
-    let mut has_items = false;
-    match answer(request, call, follower, &mut has_items).await {
-        // A turn is followed again from where it is; what was read from the files would be
-        // given a second time.
-        Err(AskFailure::Disconnected) if has_items && C::ACCESS == Access::Read => {
-            let message = "the host exited before it finished answering";
-            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("try again");
-            Err(AskFailure::Refused(error))
-        }
-        answer => answer,
-    }
+    let mut call = TypedCall { call, follower };
+    let response = ask_any(at.into(), caller, &mut call, timeouts).await?;
+    TypedCall::<C, I>::typed(response).map_err(AskFailure::Refused)
 }
 
-async fn answer<C: Call, I: Payload>(
+/// The same for any call.
+pub(crate) fn ask_any<'a>(
+    at: HostAt<'a>,
+    caller: &'a Caller,
+    call: &'a mut dyn AnyCall,
+    timeouts: Timeouts,
+) -> BoxFuture<'a, Result<AnyResponse, AskFailure>> {
+    Box::pin(async move {
+        let (frames, writer) = match at {
+            HostAt::Socket(path) => greet(path, caller, timeouts).await?,
+            HostAt::Remote(remote) => greet_remote(remote, caller).await?,
+        };
+        let cancel = call.cancel().clone();
+        let mut request = OpenRequest::new(frames, writer, timeouts, &cancel);
+        request.send(call.name(), REQUEST_ID, call.body()).await?;
+        call.note_asked();
+        let mut has_items = false;
+        match answer(request, call, &mut has_items).await {
+            // A turn is followed again from where it is; what was read from the files would be
+            // given a second time.
+            Err(AskFailure::Disconnected) if has_items && call.access() == Access::Read => {
+                let message = "the host exited before it finished answering";
+                let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("try again");
+                Err(AskFailure::Refused(error))
+            }
+            answer => answer,
+        }
+    })
+}
+
+async fn answer(
     mut request: OpenRequest<'_>,
-    call: &mut C,
-    follower: &Follower<I>,
+    call: &mut dyn AnyCall,
     has_items: &mut bool,
-) -> Result<Response<C::Answer>, AskFailure> {
+) -> Result<AnyResponse, AskFailure> {
     loop {
         match request.next().await? {
-            HostFrame::Response(response) => {
-                let data = response.data.read().map_err(unreadable)?;
-                return Ok(Response { data, notes: response.notes });
+            HostFrame::Response(frame) => {
+                return call.read_response(&frame.data, frame.notes).map_err(unreadable);
             }
             HostFrame::Error(frame) => return Err(AskFailure::Refused(frame.error)),
             HostFrame::Item(frame) => {
-                let item: I = request.put_back(frame.item).await?.read().map_err(unreadable)?;
+                let item = request.put_back(frame.item).await?;
+                let sent = call.take_item(&item).map_err(unreadable)?;
                 *has_items = true;
-                call.note_item(&item);
-                let sent = follower.send(item).await;
-                sent.map_err(|why| AskFailure::Refused(why.into()))?;
+                sent.await.map_err(|why| AskFailure::Refused(why.into()))?;
             }
             HostFrame::Hello(_) | HostFrame::Alive(_) => (),
         }
@@ -165,7 +179,7 @@ async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Conne
     }
     let greeting = async {
         let stream = UnixStream::connect(path).await?;
-        if !is_own_user(&stream) {
+        if refusal_of(&stream).is_some() {
             return Ok(None);
         }
         let (reader, mut writer) = stream.into_split();
@@ -209,17 +223,6 @@ fn other_protocol(of_host: u32) -> CallError {
     let message = format!("the host uses protocol {of_host}, this kith {PROTOCOL}");
     CallError::request(ErrorCode::ProtocolMismatch, message)
         .hint("install the same version of kith on both machines")
-}
-
-/// Whether the other end of a socket is a process of the same user.
-pub(crate) fn is_own_user(stream: &UnixStream) -> bool {
-    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
-    is_ours(peer, rustix::process::getuid().as_raw())
-}
-
-/// A peer whose user the system does not tell is refused.
-fn is_ours(peer: Option<u32>, own: u32) -> bool {
-    peer == Some(own)
 }
 
 fn of_another_user(path: &Path) -> AskFailure {

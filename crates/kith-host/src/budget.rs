@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use kith_engine::spending::{SpendingReader, Spent};
+use kith_home::time_zone;
 use kith_sessions::store::{RemovedSpending, SessionStore};
 use kith_vocab::blocking::blocking;
 use kith_vocab::budget::{
@@ -98,7 +98,7 @@ impl HouseBudget {
     fn read_day(&self, day: Date, open: &BTreeMap<EventId, OpenReservation>) -> DaySums {
         let mut sums = DaySums::default();
         let began_ns =
-            day.to_zoned(TimeZone::system()).map_or(0, |it| it.timestamp().as_nanosecond());
+            day.to_zoned(time_zone::local()).map_or(0, |it| it.timestamp().as_nanosecond());
         let sessions: BTreeSet<SessionId> =
             self.store.list().unwrap_or_default().into_iter().collect();
         for id in &sessions {
@@ -320,7 +320,7 @@ impl Amount {
 pub fn day_of(ms: u64) -> Date {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     let moment = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
-    moment.to_zoned(TimeZone::system()).date()
+    moment.to_zoned(time_zone::local()).date()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::calls::daemon::HostKind;
 use crate::connection::HostHere;
 use crate::error::CallError;
 use crate::house::House;
-use crate::read_side::{ReadProgress, ReadReporter, ReadSide};
+use crate::read_side::ReadSide;
 use crate::remote::{RemoteAddress, RemoteHost};
 use crate::routes;
 use crate::settings::watch::SettingsWatch;
@@ -48,7 +48,6 @@ pub struct Client {
     pub(crate) kind: HostKind,
     /// The host, if it is in this process.
     pub(crate) here: Arc<Mutex<Option<HostHere>>>,
-    read_reporter: Option<ReadReporter>,
     /// Until when, by the monotonic clock, this process does not try to be the host: it has given the
     /// house up to another one, which is about to be.
     pub(crate) released_until: Arc<AtomicU64>,
@@ -57,7 +56,7 @@ pub struct Client {
 impl Client {
     pub fn new(house: House, caller: Caller, reads_from: ReadsFrom) -> Client {
         let (settings, here, released_until) = (OnceCell::new(), Arc::default(), Arc::default());
-        let (resume_notes, read_reporter, kind) = (None, None, HostKind::Command);
+        let (resume_notes, kind) = (None, HostKind::Command);
         Client {
             house,
             caller,
@@ -67,7 +66,6 @@ impl Client {
             resume_notes,
             kind,
             here,
-            read_reporter,
             released_until,
         }
     }
@@ -102,13 +100,6 @@ impl Client {
     #[must_use]
     pub fn resuming(mut self, notes: mpsc::Sender<String>) -> Client {
         self.resume_notes = Some(notes);
-        self
-    }
-
-    /// Tells how far long reading of the files has come.
-    #[must_use]
-    pub fn reporting(mut self, report: impl Fn(ReadProgress) + Send + Sync + 'static) -> Client {
-        self.read_reporter = Some(Arc::new(report));
         self
     }
 
@@ -162,13 +153,19 @@ impl Client {
         if C::ACCESS == Access::Write || self.reads_from == ReadsFrom::Host {
             return self.ask_host(call, follower).await;
         }
-        let started = self.here.lock().await.as_ref().map(|here| Arc::clone(here.host.reads()));
-        let side = if let Some(side) = started {
-            side
-        } else {
-            let side = ReadSide::open(self.house.clone()).await;
-            Arc::new(side.reporting_to(self.read_reporter.clone()))
-        };
+        let side = self.read_side().await;
         routes::reads().answer(&side, self.caller.clone(), call, follower).await
+    }
+
+    /// Boxed, so that it is not compiled again for each call.
+    fn read_side(&self) -> BoxFuture<'_, Arc<ReadSide>> {
+        Box::pin(async move {
+            let here = self.here.lock().await;
+            if let Some(here) = &*here {
+                return Arc::clone(here.host.reads());
+            }
+            drop(here);
+            Arc::new(ReadSide::open(self.house.clone()).await)
+        })
     }
 }

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use kith_engine::engine::EngineError;
 use kith_sessions::socket::socket_path;
-use kith_vocab::clock::Clock as _;
+use kith_vocab::clock::{BoxFuture, Clock as _};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::any_call::{AnyCall, AnyResponse, TypedCall};
 use crate::attach::{self, AskFailure, HostAt, Timeouts};
 use crate::call::{Call, Follower, Payload, Reply};
 use crate::calls::daemon::{HostKind, ReleaseReason};
@@ -31,7 +32,6 @@ use crate::http::access::HttpAccess;
 use crate::http::tls::{CertificateFiles, TlsIdentity};
 use crate::notes::HostNote;
 use crate::remote::RemoteHost;
-use crate::routes;
 use crate::serve::Server;
 use crate::settings::watch::SettingsWatch;
 
@@ -50,6 +50,8 @@ const RELEASE_MS_MAX: u64 = 30_000;
 const HOLD_BACK_MS: u64 = 5_000;
 /// How long the end may take before the person is told what it waits for.
 const QUIET_END_MS: u64 = 500;
+
+type AnyReply<'a> = BoxFuture<'a, Result<AnyResponse, CallError>>;
 
 /// A host in this process, with its socket.
 pub(crate) struct HostHere {
@@ -149,9 +151,9 @@ impl Client {
             Some(files) => TlsIdentity::of_files(files)?,
             None => TlsIdentity::of_house(&self.house)?,
         };
-        // One of its own: wrong tokens from elsewhere must not lock out the page of this machine.
-        let access = HttpAccess::of_house(&self.house, Arc::new(SystemClock))
-            .map_err(|error| CallError::filesystem(format!("cannot use the token: {error}")))?;
+        let Some(access) = host.http_access().map(HttpAccess::over_tls) else {
+            return Err(CallError::bug("a host is served to its own machine first"));
+        };
         let cannot_listen = |error: io::Error| {
             CallError::filesystem(format!("cannot listen at `{listen}`: {error}"))
                 .hint("use an address of this machine and a free port; port 0 takes any")
@@ -205,16 +207,25 @@ impl Client {
         mut call: C,
         follower: Follower<I>,
     ) -> Reply<C::Answer> {
-        if let Some(remote) = &self.remote {
-            return self.ask_remote(remote, call, follower).await;
+        let mut call = TypedCall { call: &mut call, follower: &follower };
+        TypedCall::<C, I>::typed(self.ask_any(&mut call).await?)
+    }
+
+    /// Boxed, so that this is one piece of code for every call and every program that makes it.
+    fn ask_any<'a>(&'a self, call: &'a mut dyn AnyCall) -> AnyReply<'a> {
+        match &self.remote {
+            Some(remote) => Box::pin(self.ask_remote(remote, call)),
+            None => Box::pin(self.ask_house(call)),
         }
+    }
+
+    async fn ask_house(&self, call: &mut dyn AnyCall) -> Result<AnyResponse, CallError> {
         let mut unreached_ms = 0;
         let mut holder = String::new();
         for _ in 0..TRIES_MAX {
             match self.enter().await? {
                 HostStart::Here(host) => {
-                    let (caller, asked) = (self.caller.clone(), call.clone());
-                    let answer = routes::answer(&host, caller, asked, follower.clone());
+                    let answer = call.answer_by(&host, self.caller.clone());
                     // A turn that is cut off has no answer here any more.
                     let answer = tokio::select! {
                         biased;
@@ -236,7 +247,8 @@ impl Client {
             }
             let path = attach::host_socket(&self.house.kith_dir());
             let timeouts = Timeouts::default();
-            match attach::ask(&path, &self.caller, &mut call, &follower, timeouts).await {
+            let at = HostAt::Socket(&path);
+            match attach::ask_any(at, &self.caller, call, timeouts).await {
                 Ok(answer) => return Ok(answer),
                 Err(AskFailure::Refused(error)) => return Err(error),
                 Err(AskFailure::Silent) => return Err(self.silent(&holder, "does not answer")),
@@ -251,7 +263,7 @@ impl Client {
                     unreached_ms += LOOK_AGAIN_MS;
                 }
             }
-            if follower.cancel.is_cancelled() {
+            if call.cancel().is_cancelled() {
                 return Err(stopped());
             }
         }
@@ -260,16 +272,15 @@ impl Client {
 
     /// Asks the host on another machine. One that answered before is waited for when it is gone: it may
     /// be on its way up again, as a newer version.
-    async fn ask_remote<C: Call, I: Payload>(
+    async fn ask_remote(
         &self,
         remote: &RemoteHost,
-        mut call: C,
-        follower: Follower<I>,
-    ) -> Reply<C::Answer> {
+        call: &mut dyn AnyCall,
+    ) -> Result<AnyResponse, CallError> {
         let mut unreached_ms = 0;
         for _ in 0..TRIES_MAX {
             let (at, timeouts) = (HostAt::Remote(remote), Timeouts::default());
-            match attach::ask(at, &self.caller, &mut call, &follower, timeouts).await {
+            match attach::ask_any(at, &self.caller, call, timeouts).await {
                 Ok(answer) => return Ok(answer),
                 Err(AskFailure::Refused(error)) => return Err(error),
                 Err(AskFailure::Silent) => return Err(remote.silent()),
@@ -284,7 +295,7 @@ impl Client {
                     unreached_ms += REMOTE_LOOK_AGAIN_MS;
                 }
             }
-            if follower.cancel.is_cancelled() {
+            if call.cancel().is_cancelled() {
                 return Err(stopped());
             }
         }
@@ -323,9 +334,7 @@ async fn release_when_asked(
 
 /// Runs the answer on the runtime's workers: on the thread that waits for it, every chunk of a
 /// streamed answer would wake that thread several times. Whoever stops waiting stops the work.
-async fn on_a_worker<T: Send + 'static>(
-    answer: impl Future<Output = Result<T, CallError>> + Send + 'static,
-) -> Result<T, CallError> {
+async fn on_a_worker(answer: AnyReply<'static>) -> Result<AnyResponse, CallError> {
     match AbortOnDropHandle::new(tokio::spawn(answer)).await {
         Ok(answer) => answer,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

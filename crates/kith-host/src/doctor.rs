@@ -128,14 +128,15 @@ fn sandbox(probes: &[SandboxProbe]) -> Check {
                    `kernel.apparmor_restrict_unprivileged_userns=0`)";
         return warn(name, detail, fix);
     }
-    let names = |holds: bool| {
-        let names = probes.iter().filter(|it| it.holds == holds).map(|it| it.name);
-        names.collect::<Vec<_>>().join(", ")
-    };
-    if probes.iter().all(|it| it.holds) {
-        return ok(name, names(true));
+    let names = |holds: bool| probes.iter().filter(move |it| it.holds == holds).map(|it| it.name);
+    let facts = names(true).map(str::to_owned).collect::<Vec<_>>();
+    if facts.len() == probes.len() {
+        let detail = format!("works ({} protections tried)", facts.len());
+        return Check { facts, ..ok(name, detail) };
     }
-    fail(name, format!("does not hold: {}", names(false)), "please report this, with `uname -a`")
+    let broken = names(false).collect::<Vec<_>>().join(", ");
+    let fix = "please report this, with `uname -a`";
+    Check { facts, ..fail(name, format!("does not hold: {broken}"), fix) }
 }
 
 async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -> Check {
@@ -162,15 +163,22 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
         .map(|file| {
             let shown = file.path.strip_prefix(&house.dir).unwrap_or(&file.path);
             let chars = file.chars.map_or_else(|| "uncounted".to_owned(), |n| n.to_string());
-            format!("{} {} of {chars}", shown.display(), file.injected_chars)
+            let injected = file.injected_chars;
+            format!("{}: {injected} of {chars} characters in the prompt", shown.display())
         })
         .collect();
-    let counts = format!("characters in the prompt: {}", counts.join(", "));
+    let n_injected: u64 = assembled.reports.iter().map(|file| file.injected_chars).sum();
+    let in_prompt = format!("{} with {n_injected} characters in the prompt", files(counts.len()));
     let problems = opening::problems(&assembled);
     if problems.is_empty() {
-        return ok(name, counts);
+        return Check { facts: counts, ..ok(name, in_prompt) };
     }
-    warn(name, format!("{}; {counts}", problems.join("; ")), "run `kith prompt` to see the prompt")
+    let detail = format!("{}; {in_prompt}", problems.join("; "));
+    Check { facts: counts, ..warn(name, detail, "run `kith prompt` to see the prompt") }
+}
+
+fn files(n: usize) -> String {
+    if n == 1 { "1 file".to_owned() } else { format!("{n} files") }
 }
 
 fn and_more(n: usize) -> String {
@@ -178,20 +186,23 @@ fn and_more(n: usize) -> String {
 }
 
 fn ok(name: &'static str, detail: String) -> Check {
-    Check { name: name.to_owned(), state: Health::Ok, detail, fix: None }
+    Check { name: name.to_owned(), state: Health::Ok, detail, facts: Vec::new(), fix: None }
 }
 
 fn warn(name: &'static str, detail: String, fix: impl Into<String>) -> Check {
-    Check { name: name.to_owned(), state: Health::Warn, detail, fix: Some(fix.into()) }
+    let (facts, fix) = (Vec::new(), Some(fix.into()));
+    Check { name: name.to_owned(), state: Health::Warn, detail, facts, fix }
 }
 
 fn fail(name: &'static str, detail: String, fix: impl Into<String>) -> Check {
-    Check { name: name.to_owned(), state: Health::Fail, detail, fix: Some(fix.into()) }
+    let (facts, fix) = (Vec::new(), Some(fix.into()));
+    Check { name: name.to_owned(), state: Health::Fail, detail, facts, fix }
 }
 
 fn failed(name: &'static str, report: &CallError) -> Check {
     let fix = Some(report.hints.join("; ")).filter(|hints| !hints.is_empty());
-    Check { name: name.to_owned(), state: Health::Fail, detail: report.message(), fix }
+    let (detail, facts) = (report.message(), Vec::new());
+    Check { name: name.to_owned(), state: Health::Fail, detail, facts, fix }
 }
 
 #[cfg(test)]

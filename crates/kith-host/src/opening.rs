@@ -8,7 +8,6 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::tz::TimeZone;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
@@ -16,6 +15,7 @@ use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::tainted_period::TaintedPeriod;
+use kith_home::time_zone;
 use kith_home::user::UserFacts;
 use kith_home::zones::Places;
 use kith_sessions::desk::Repository;
@@ -26,7 +26,7 @@ use kith_tools::exec_shell::CommandSetup;
 use kith_tools::exec_shell::background::BackgroundCommands;
 use kith_tools::file_claims::FileClaims;
 use kith_tools::read_log::ReadLog;
-use kith_tools::roots::Roots;
+use kith_tools::roots::{Roots, RootsError};
 use kith_tools::sandbox::supervisor;
 use kith_tools::session_search;
 use kith_tools::shell_lookup::DiskLookup;
@@ -36,6 +36,7 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{InstructionSnapshotEvent, Trust};
 use kith_vocab::header::{Audience, SessionHeader};
+use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
@@ -79,6 +80,9 @@ pub trait HouseSetup: AgentSetup {
     fn end_background(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
+
+    /// Ends those of a session that is gone.
+    fn end_background_of(&self, _: SessionId) {}
 }
 
 pub struct HomeSetup {
@@ -145,6 +149,15 @@ impl HomeSetup {
         member.map_err(|report| SetupError(report.message().into()))
     }
 
+    /// What the tools of a session in this folder may open, and the folder they work in.
+    fn roots(&self, cwd: &Path, home: &Path) -> Result<(Roots, PathBuf), RootsError> {
+        // The user's own home is no project, also where it is kept in a repository: what lies in it
+        // is not opened to a session that works in one folder of it.
+        let root = self.trust.view().repository_of(cwd).unwrap_or_else(|| cwd.to_owned());
+        let roots = Roots::new(cwd, vec![root.clone(), home.to_owned()])?;
+        Ok((roots, root))
+    }
+
     fn tools(
         &self,
         settings: &Settings,
@@ -158,11 +171,7 @@ impl HomeSetup {
             cwd.clone_from(home);
         }
         let (trust, extra) = (self.trust.view(), settings.extra_skills.clone());
-        // The user's own home is no project, also where it is kept in a repository: what lies in it
-        // is not opened to a session that works in one folder of it.
-        let root = trust.repository_of(&cwd).unwrap_or_else(|| cwd.clone());
-        let roots = Roots::new(&cwd, vec![root.clone(), home.clone()])
-            .map_err(|error| SetupError(Box::new(error)))?;
+        let (roots, root) = self.roots(&cwd, home).map_err(|error| SetupError(Box::new(error)))?;
         let places = policy::places(&self.house, settings, &cwd, &root);
         let roots = roots.with_house(&self.house.dir);
         let house = self.house.clone();
@@ -237,6 +246,10 @@ impl HouseSetup for HomeSetup {
         now: u64,
     ) -> Result<(), CallError> {
         self.assemble(member, cwd, audience, now)?;
+        // A session whose tools cannot be made could be begun and never be used.
+        if cwd.is_dir() {
+            self.roots(cwd, &member.home).map_err(CallError::invalid)?;
+        }
         Ok(())
     }
 
@@ -251,6 +264,10 @@ impl HouseSetup for HomeSetup {
 
     fn end_background(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.background.end())
+    }
+
+    fn end_background_of(&self, session: SessionId) {
+        self.background.end_of(session);
     }
 }
 
@@ -369,7 +386,7 @@ pub fn problems(assembled: &AssembledSnapshot) -> Vec<String> {
 }
 
 fn system_zone() -> String {
-    TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
+    time_zone::local().iana_name().unwrap_or("UTC").to_owned()
 }
 
 fn toolset(tools: Vec<ToolSpec>) -> ToolsetSnapshot {

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use kith_tools::roots::is_private;
+
 use crate::error::{CallError, ErrorCode};
 use crate::house::House;
 use crate::settings::Settings;
@@ -55,6 +57,12 @@ pub(crate) fn whole_path(path: &str) -> Result<PathBuf, CallError> {
         named.canonicalize().map_err(|error| refused(&format!("cannot be used: {error}")))?;
     if !real.is_dir() {
         return Err(refused("is not a folder"));
+    }
+    if is_private(&real) {
+        return Err(refused("lies in `.kith`, which is kith's own and no place to work in"));
+    }
+    if ["/proc", "/sys", "/dev"].iter().any(|it| real.starts_with(it)) {
+        return Err(refused("belongs to the system and is no place to work in"));
     }
     Ok(real)
 }

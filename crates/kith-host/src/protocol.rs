@@ -183,13 +183,20 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             }
         }
         let line = std::mem::take(&mut self.line);
-        serde_json::from_slice(&line).map(Some).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => {
-                invalid(format!("not a message of protocol {PROTOCOL}"))
-            }
-            _ => invalid(format!("not JSON: {error}")),
-        })
+        read_frame(&line).map(Some)
     }
+}
+
+/// Reads a frame, which must be an object: serde would also take an array for one, value by value.
+pub(crate) fn read_frame<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
+    let no_message = || invalid(format!("not a message of protocol {PROTOCOL}"));
+    if frame.trim_ascii_start().starts_with(b"[") {
+        return Err(no_message());
+    }
+    serde_json::from_slice(frame).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => no_message(),
+        _ => invalid(format!("not JSON: {error}")),
+    })
 }
 
 /// The line that says this; `None` if it would be longer than a line may be.

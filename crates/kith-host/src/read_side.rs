@@ -46,6 +46,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Access, Undelivered};
+use crate::calls::session::ReadProgress;
 use crate::error::{CallError, ErrorCode};
 use crate::house::House;
 use crate::router::Side;
@@ -63,19 +64,10 @@ pub struct ReadSide {
     /// Those of the host; without a host they are read when they are needed.
     settings: Option<Arc<SettingsWatch>>,
     whole_reads: Semaphore,
-    reporter: Option<ReadReporter>,
 }
 
-/// How far the reading of sessions that the index does not know has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadProgress {
-    pub sessions: u64,
-    /// How many there are to read or to pass over.
-    pub total: u64,
-}
-
-/// Takes reports within this process; nobody relies on them.
-pub type ReadReporter = Arc<dyn Fn(ReadProgress) + Send + Sync>;
+/// Takes reports of how far reading has come; nobody relies on them.
+type ReadReporter<'a> = &'a (dyn Fn(ReadProgress) + Send + Sync);
 
 /// Maximum number of sessions read whole at once; each may take as much memory as its log is long.
 const WHOLE_READS_MAX: usize = 4;
@@ -93,18 +85,6 @@ pub(crate) struct FoldedSession {
 }
 
 impl ReadSide {
-    #[must_use]
-    pub(crate) fn reporting_to(mut self, reporter: Option<ReadReporter>) -> ReadSide {
-        self.reporter = reporter;
-        self
-    }
-
-    fn report(&self, progress: ReadProgress) {
-        if let Some(report) = &self.reporter {
-            report(progress);
-        }
-    }
-
     /// Reads the files of a house, whoever else writes them.
     pub async fn open(house: House) -> ReadSide {
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
@@ -116,8 +96,8 @@ impl ReadSide {
         let catalog = Arc::new(SqliteCatalog::read_only(&index, store.clone()));
         let journal = Arc::new(FilesJournal::reader(store));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
-        let (settings, reporter) = (None, None);
-        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads, reporter }
+        let settings = None;
+        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads }
     }
 
     /// The read side of a host.
@@ -130,8 +110,8 @@ impl ReadSide {
     ) -> ReadSide {
         let (desk, settings) = (Some(desk), Some(settings));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
-        let (desk_error, reporter) = (None, None);
-        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads, reporter }
+        let desk_error = None;
+        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads }
     }
 
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, CallError> {

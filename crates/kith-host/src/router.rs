@@ -116,10 +116,10 @@ impl<S: Side> Router<S> {
         let typed = Arc::new(TypedRoute { answer });
         let same = Arc::clone(&typed);
         let raw: RawRoute<S> = Box::new(move |side, caller, body, follower| {
-            let call = body.read::<C>();
+            let call = read_call::<C>(body);
             let typed = Arc::clone(&same);
             Box::pin(async move {
-                let call = call.map_err(|error| unreadable(C::NAME, &error))?;
+                let call = call?;
                 let answer = (typed.answer)(side, caller, call, follower.taking());
                 let Response { data, notes } = answer.await?;
                 Ok(Response { data: Json::of(&data), notes })
@@ -179,8 +179,14 @@ fn schemas<C: Call>(generator: &mut SchemaGenerator, item: Option<Schema>) -> Ca
     }
 }
 
-fn unreadable(name: &str, error: &serde_json::Error) -> CallError {
-    CallError::invalid(format!("`{name}`: {error}"))
+/// Reads a call that came as text. Its body must be an object: serde would also take an array for one,
+/// value by value.
+fn read_call<C: Call>(body: &Json) -> Result<C, CallError> {
+    let name = C::NAME;
+    if !body.is_object() {
+        return Err(CallError::invalid(format!("`{name}`: the body must be a JSON object")));
+    }
+    body.read().map_err(|error| CallError::invalid(format!("`{name}`: {error}")))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::router::Router;
 pub fn reads() -> &'static Router<ReadSide> {
     static READS: LazyLock<Router<ReadSide>> = LazyLock::new(|| {
         Router::default()
-            .on(sessions::list_sessions)
+            .on_follow(sessions::list_sessions)
             .on(sessions::show_session)
             .on(sessions::read_events)
             .on(blobs::read_blob)
@@ -32,7 +32,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on_follow(sessions::verify_session)
             .on(sessions::replay_session)
             .on_follow(sessions::export_session)
-            .on(search::search_sessions)
+            .on_follow(search::search_sessions)
             .on(branches::show_tree)
             .on(waiting::list_queue)
             .on(waiting_approvals::list_approvals)
@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(schema.answer.as_value()["type"], "object", "{}", schema.name);
         }
         let has_items = |name| schemas.iter().any(|it| it.name == name && it.item.is_some());
-        assert!(has_items("send_message") && !has_items("list_sessions"));
+        assert!(has_items("send_message") && !has_items("list_threads"));
         assert!(generator.definitions().contains_key("SessionRow"));
     }
 }

@@ -31,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::attach::is_own_user;
 use crate::call::{Call, Follower, Response};
 use crate::caller::Caller;
 use crate::calls::session::ReadBlob;
@@ -43,6 +42,7 @@ use crate::protocol::{
     ResponseFrame, frame,
 };
 use crate::routes;
+use crate::socket_peer::refusal_of;
 
 use link::{Link, write_all};
 use transport::{Arrival, FrameSink, FrameSource};
@@ -171,38 +171,47 @@ fn turn_away(stream: &UnixStream, n_places: usize) {
 async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaphorePermit) {
     // What it asks for runs beside what this process is here for.
     let _others = OthersWaiting::new();
-    let is_own_user = is_own_user(&stream);
+    let refusal = refusal_of(&stream);
     let (reader, writer) = stream.into_split();
-    if is_own_user {
+    if refusal.is_none() {
         let source = Frames::new(BufReader::new(reader));
-        return attend_client(source, writer, state, Arrival::Socket).await;
+        let until = CancellationToken::new();
+        return attend_client(source, writer, state, Arrival::Socket, until).await;
     }
-    let message = "this house belongs to another user";
+    let message = refusal.unwrap_or_default();
     let error = HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message));
     let (link, receiver) = Link::new();
     link.send(&error);
     write_all(writer, receiver, link, state.over.clone()).await;
 }
 
-/// One client that may speak for the owner, from its hello to its end.
+/// One client that may speak for the owner, from its hello to its end; `until` ends it. What it asked
+/// for goes on then, and it is told nothing more.
 pub(crate) async fn attend_client(
     source: impl FrameSource,
     sink: impl FrameSink + 'static,
     state: Arc<ServerState>,
     arrival: Arrival,
+    until: CancellationToken,
 ) {
     let (link, receiver) = Link::new();
-    let over = state.over.clone();
-    let writing = state.connections.spawn(write_all(sink, receiver, link.clone(), over));
+    let (over, gone) = (state.over.clone(), link.gone.clone());
+    let mut writing = state.connections.spawn(write_all(sink, receiver, link.clone(), over));
     tokio::select! {
         biased;
-        () = link.gone.cancelled() => (),
+        () = gone.cancelled() => (),
         () = state.over.cancelled() => (),
+        () = until.cancelled() => (),
         () = converse(source, &state, &link, arrival) => (),
     }
     // Requests that run hold the link too; when the last is answered, the writer ends.
     drop(link);
-    // A panic in it would be ours, and is reported where it happens.
+    tokio::select! {
+        biased;
+        () = until.cancelled() => gone.cancel(),
+        // A panic in it would be ours, and is reported where it happens.
+        ended = &mut writing => return drop(ended),
+    }
     writing.await.ok();
 }
 

@@ -1,14 +1,12 @@
 //! What was said in the sessions of this house, for the tool that searches them.
 
-use std::sync::Arc;
-
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::session_search::{FoundMessage, SessionSearch};
 
 use crate::calls::session::SearchSessions;
 use crate::house::House;
 use crate::read_side::ReadSide;
-use crate::read_side::search::search_sessions;
+use crate::read_side::search::search;
 
 /// Reads the files of the house as every reader does, so nothing is found that is not durable.
 pub struct HouseSearch {
@@ -22,9 +20,9 @@ impl SessionSearch for HouseSearch {
         limit: u32,
     ) -> BoxFuture<'a, Result<Vec<FoundMessage>, String>> {
         Box::pin(async move {
-            let side = Arc::new(ReadSide::open(self.house.clone()).await);
+            let side = ReadSide::open(self.house.clone()).await;
             let call = SearchSessions { query: query.to_owned(), limit };
-            let found = search_sessions(side, call).await;
+            let found = search(&side, call, &|_| ()).await;
             let hits = found.map_err(|report| report.message())?.data.hits;
             let message = hits.into_iter().map(|it| FoundMessage {
                 session_id: it.session_id,

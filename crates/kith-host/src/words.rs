@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kith_engine::question::left_out_text;
+use kith_engine::translation::in_chinese;
+use kith_home::time_zone;
 use kith_sessions::damage::Damage;
 use kith_sessions::read::Tail;
 use kith_vocab::event::messages::Outcome;
@@ -23,10 +25,15 @@ pub fn rfc3339(ms: u64) -> String {
     format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
 }
 
+/// The time zone of this machine.
+pub fn local_zone() -> TimeZone {
+    time_zone::local()
+}
+
 /// A time as this machine's clock shows it.
 pub fn local_time(ms: u64) -> String {
     let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    let zoned = timestamp.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::system());
+    let zoned = timestamp.unwrap_or(Timestamp::MAX).to_zoned(local_zone());
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
@@ -46,6 +53,11 @@ pub fn size_in_words(bytes: u64) -> String {
 /// How much of a diff a question does not show, and where the whole is.
 pub fn diff_left_out(n_lines: u64, code: &str, language: &str) -> String {
     left_out_text(n_lines, code, language)
+}
+
+/// A sentence about a failure in Chinese; `None` if it is not known.
+pub fn sentence_in_chinese(sentence: &str) -> Option<String> {
+    in_chinese(sentence)
 }
 
 /// What came of a call, in a word or two.

@@ -4,6 +4,8 @@
 //! here, once for all wires. An answer is whole when the server has said why it stopped; before
 //! that, a call is never given out, because its arguments may be a part of what the model meant.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use kith_vocab::block::Thinking;
@@ -17,6 +19,7 @@ use crate::anthropic::AnthropicReader;
 use crate::fault::Fault;
 use crate::openai_chat::ChatReader;
 use crate::openai_responses::ResponsesReader;
+use crate::text_piece::{FirstHalf, TextPiece};
 use crate::tool_name;
 
 /// More calls than any honest answer has.
@@ -118,23 +121,34 @@ impl DerefMut for AnswerWriter<'_> {
 }
 
 impl AnswerWriter<'_> {
-    pub(crate) fn add_text(&mut self, block: usize, text: &str) {
-        if let Some(GrowingBlock::Text(so_far)) = self.answer.blocks.get_mut(block) {
+    pub(crate) fn add_text(&mut self, block: usize, piece: &TextPiece) {
+        let text = &*self.answer.joined(block, piece);
+        if let Some(GrowingBlock::Text(so_far)) = self.answer.blocks.get_mut(block)
+            && !text.is_empty()
+        {
             so_far.push_str(text);
             self.sink.delta(Delta { block: index(block), part: DeltaPart::Text(text) });
         }
     }
 
-    pub(crate) fn add_thinking(&mut self, block: usize, text: &str) {
-        if let Some(GrowingBlock::Thinking(thought)) = self.answer.blocks.get_mut(block) {
+    pub(crate) fn add_thinking(&mut self, block: usize, piece: &TextPiece) {
+        let text = &*self.answer.joined(block, piece);
+        if let Some(GrowingBlock::Thinking(thought)) = self.answer.blocks.get_mut(block)
+            && !text.is_empty()
+        {
             thought.text.push_str(text);
             self.sink.delta(Delta { block: index(block), part: DeltaPart::Thinking(text) });
         }
     }
 
+    pub(crate) fn name_call(&mut self, block: usize, name: &str) {
+        self.grow_call(block, name, &TextPiece::default());
+    }
+
     /// Adds a piece of a call. Both parts may be empty.
-    pub(crate) fn grow_call(&mut self, block: usize, name: &str, arguments: &str) {
+    pub(crate) fn grow_call(&mut self, block: usize, name: &str, arguments: &TextPiece) {
         let AnswerWriter { answer, sink } = self;
+        let arguments = &*answer.joined(block, arguments);
         let Some(GrowingBlock::Call(call)) = answer.blocks.get_mut(block) else { return };
         call.arguments.push_str(arguments);
         let was_named = !call.name.is_empty();
@@ -159,11 +173,12 @@ impl AnswerWriter<'_> {
 
     /// The arguments of a call are complete; `whole` are all of them, where the server repeats them.
     pub(crate) fn close_call(&mut self, block: usize, whole: Option<&str>) {
+        self.answer.end_half(block);
         let Some(GrowingBlock::Call(call)) = self.answer.blocks.get_mut(block) else { return };
         call.is_closed = true;
         let Some(whole) = whole.filter(|whole| *whole != call.arguments) else { return };
         match whole.strip_prefix(call.arguments.as_str()).map(str::to_owned) {
-            Some(rest) => self.grow_call(block, "", &rest),
+            Some(rest) => self.grow_call(block, "", &TextPiece::from(rest.as_str())),
             None => whole.clone_into(&mut call.arguments),
         }
     }
@@ -191,6 +206,8 @@ pub(crate) struct GrowingAnswer {
     /// which a sink was told stays true.
     blocks: Vec<GrowingBlock>,
     n_calls: usize,
+    /// The halves of characters that blocks end with for now.
+    halves: BTreeMap<usize, FirstHalf>,
     finish: Option<Finish>,
     /// The model refused in words of its own.
     pub(crate) is_refused: bool,
@@ -304,6 +321,30 @@ impl GrowingAnswer {
         Ok(self.blocks.len() - 1)
     }
 
+    /// The text of a piece, with the half of a character that the piece before it ended with.
+    fn joined<'a>(&mut self, block: usize, piece: &'a TextPiece) -> Cow<'a, str> {
+        let (text, half) = piece.after(self.halves.remove(&block));
+        self.halves.extend(half.map(|half| (block, half)));
+        text
+    }
+
+    /// Nothing follows in this block: half of a character is none.
+    fn end_half(&mut self, block: usize) {
+        let half = self.halves.remove(&block).map(|_| char::REPLACEMENT_CHARACTER);
+        match self.blocks.get_mut(block) {
+            Some(GrowingBlock::Text(text)) => text.extend(half),
+            Some(GrowingBlock::Thinking(thought)) => thought.text.extend(half),
+            Some(GrowingBlock::Call(call)) => call.arguments.extend(half),
+            None => (),
+        }
+    }
+
+    fn end_halves(&mut self) {
+        while let Some((&block, _)) = self.halves.first_key_value() {
+            self.end_half(block);
+        }
+    }
+
     pub(crate) fn thought_mut(&mut self, block: usize) -> Option<&mut Thought> {
         match self.blocks.get_mut(block)? {
             GrowingBlock::Thinking(thought) => Some(thought),
@@ -327,7 +368,8 @@ impl GrowingAnswer {
         }
     }
 
-    fn into_partial(self) -> PartialAnswer {
+    fn into_partial(mut self) -> PartialAnswer {
+        self.end_halves();
         let n_bytes: usize = self.blocks.iter().map(GrowingBlock::n_bytes).sum();
         let at_least = if self.finish.is_some() { 0 } else { n_bytes / BYTES_PER_TOKEN };
         let usage = self.usage.map(|usage| {
@@ -341,7 +383,8 @@ impl GrowingAnswer {
         PartialAnswer { text: texts.collect(), usage }
     }
 
-    fn finish(self) -> Result<Answer, UnfinishedAnswer> {
+    fn finish(mut self) -> Result<Answer, UnfinishedAnswer> {
+        self.end_halves();
         let Some(stop_reason) = self.stop_reason() else {
             let what = "closed the connection before the answer was complete";
             let fault = Fault::new(FailureKind::Cut, what).retryable();

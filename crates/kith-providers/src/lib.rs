@@ -10,6 +10,7 @@
 //! - `openai_chat`, `anthropic`, `openai_responses`: for each wire the JSON of requests and events,
 //!   and the reader of its events.
 //! - `answer`: an answer growing out of events, with the rules that hold on every wire.
+//! - `text_piece`: streamed text that may be cut in the middle of a character.
 //! - `sse`: Server-Sent Events from bytes cut anywhere.
 //! - `exchange`: one answer read from its stream.
 //! - [`http_provider`]: a model behind a server, on any wire.
@@ -39,5 +40,6 @@ mod openai_responses;
 mod parameters;
 mod sse;
 mod status;
+mod text_piece;
 mod tool_name;
 mod vendor_error;

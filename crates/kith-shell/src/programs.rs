@@ -31,6 +31,20 @@ pub fn base_name(program: &str) -> &str {
 pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
     let Some((program, arguments)) = words.split_first() else { return Vec::new() };
     let name = base_name(&program.text);
+    match git_folder(arguments).filter(|_| name == "git") {
+        Some((folder, rest)) => {
+            let mut paths = paths_of_arguments(name, &rest);
+            for (word, _) in &mut paths {
+                *word = beneath(&folder, word);
+            }
+            paths.push((folder, PathIntent::Read));
+            paths
+        }
+        None => paths_of_arguments(name, arguments),
+    }
+}
+
+fn paths_of_arguments(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let mut paths = match name {
         "echo" | "printf" | ":" | "true" | "false" | "exit" | "test" | "expr" | "seq"
         | "basename" | "dirname" => Vec::new(),
@@ -85,11 +99,21 @@ fn first_is_changed(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     operands.map(|(at, word)| (word, intent(at))).collect()
 }
 
-/// What `checkout` and `restore` are given may be files, which they replace. `git mv` moves as `mv` does.
+/// What `checkout` and `restore` are given may be files, which they replace. `git mv` moves as `mv` does,
+/// and `git bundle create` writes a file without asking whether there is one.
 fn of_git(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let subcommand = git_subcommand(arguments);
     if let Some((at, "mv")) = subcommand {
         return to_last(&arguments[at + 1..], PathIntent::Move);
+    }
+    if let Some((at, "bundle")) = subcommand
+        && let [create, file, rest @ ..] = operands(&arguments[at + 1..]).as_slice()
+        && create.text == "create"
+    {
+        // `-` is the standard output.
+        let file = (file.text != "-").then(|| (file.clone(), PathIntent::Replace));
+        let rest = rest.iter().map(|it| (it.clone(), PathIntent::Read));
+        return file.into_iter().chain(rest).collect();
     }
     let makes_branch =
         |it: &Word| matches!(it.text.as_str(), "-b" | "-B" | "--orphan" | "--staged");
@@ -98,13 +122,51 @@ fn of_git(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     all(arguments, if replaces { PathIntent::Replace } else { PathIntent::Read })
 }
 
+/// The folder in which git is told to work by `-C`, which may stand there several times, and the other
+/// arguments.
+fn git_folder(arguments: &[Word]) -> Option<(Word, Vec<Word>)> {
+    let end = git_subcommand(arguments).map_or(arguments.len(), |(at, _)| at);
+    let (before, mut rest) = (&arguments[..end], Vec::new());
+    let mut folder: Option<Word> = None;
+    let mut words = before.iter();
+    while let Some(word) = words.next() {
+        match (word.text.as_str(), words.as_slice().first()) {
+            ("-C", Some(value)) => {
+                folder = Some(folder.map_or_else(|| value.clone(), |it| beneath(&it, value)));
+                words.next();
+            }
+            // Its value may be `-C`.
+            (option, Some(value)) if takes_value(option) => {
+                rest.extend([word.clone(), value.clone()]);
+                words.next();
+            }
+            _ => rest.push(word.clone()),
+        }
+    }
+    rest.extend_from_slice(&arguments[end..]);
+    folder.map(|it| (it, rest))
+}
+
+/// What a word means to a program that works in a folder.
+fn beneath(folder: &Word, word: &Word) -> Word {
+    if word.text.starts_with('/') || word.form == WordForm::Home {
+        return word.clone();
+    }
+    let form = if folder.is_literal() { word.form } else { folder.form };
+    Word { text: format!("{}/{}", folder.text.trim_end_matches('/'), word.text), form }
+}
+
+/// Options of git before its subcommand whose value is a word of its own; of others, it stands behind `=`.
+fn takes_value(option: &str) -> bool {
+    matches!(option, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace")
+}
+
 /// The subcommand among the arguments of git, and its place.
 pub fn git_subcommand(arguments: &[Word]) -> Option<(usize, &str)> {
     let mut words = arguments.iter().enumerate();
     while let Some((at, word)) = words.next() {
         match word.text.as_str() {
-            // Options with a value; of others, the value stands behind `=`.
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => {
+            option if takes_value(option) => {
                 words.next();
             }
             text if text.starts_with('-') => (),

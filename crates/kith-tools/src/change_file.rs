@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kith_home::line_diff::{FinalLineBreak, unified};
 use kith_home::zones::Places;
 use kith_vocab::digest::{hex, sha256_hex};
 use kith_vocab::event::calls::Effect;
@@ -39,8 +40,6 @@ pub(crate) const CHANGED_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 pub(crate) const RESULT_DIFF_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of a diff in the facts of a call, where a person who is asked reads it.
 const FACTS_DIFF_BYTES_MAX: usize = 16 * 1024;
-/// Lines around a change.
-const DIFF_CONTEXT_LINES: usize = 3;
 /// How long the shortest diff is looked for; after that, a longer one is shown.
 const DIFF_TIME_MAX: Duration = Duration::from_millis(100);
 /// Names that are tried for the file that is written first.
@@ -322,8 +321,7 @@ pub(crate) fn diff(old: &str, new: &str, bytes_max: usize) -> String {
 
 /// The lines by which two texts differ, and how many are left out at the end.
 fn cut_diff(old: &str, new: &str, bytes_max: usize) -> (String, usize) {
-    let diff = similar::TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new);
-    let mut text = diff.unified_diff().context_radius(DIFF_CONTEXT_LINES).to_string();
+    let mut text = unified(old, new, FinalLineBreak::Marked, Some(DIFF_TIME_MAX));
     if text.len() > bytes_max {
         let end = text[..text.floor_char_boundary(bytes_max)].rfind('\n').unwrap_or_default();
         let n_more = text[end..].trim_start_matches('\n').lines().count();

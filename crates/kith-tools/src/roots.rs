@@ -394,7 +394,7 @@ impl Roots {
 
 /// Whether a part of the path is `.kith`. Some disks do not tell capitals from small letters, so
 /// neither do we.
-pub(crate) fn is_private(path: &Path) -> bool {
+pub fn is_private(path: &Path) -> bool {
     path.iter().any(|part| part.eq_ignore_ascii_case(PRIVATE_FOLDER))
 }
 

@@ -10,7 +10,10 @@
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
 //! - `lost_guards`: ends everything when somebody outside has replaced a protected file.
-//! - `filter`, `git_settings`, `gitlinks`, `loopback`, `raw`: its parts.
+//! - `gitlinks`: looks after a command for repositories that it made; `submodules`, `git_settings` and `disarm`
+//!   are its parts.
+//! - `filter`, `loopback`, `raw`: further parts of the sandbox.
+//! - `socket_peer`: tells whether whoever connects to a socket is in a sandbox.
 //! - [`environment`]: the variables that a command sees.
 //! - [`probe`]: what this machine offers, proved by trying.
 
@@ -20,6 +23,8 @@ pub mod plan;
 pub mod probe;
 pub mod spec;
 
+#[cfg(target_os = "linux")]
+mod disarm;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -35,8 +40,12 @@ mod lost_guards;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
+mod socket_peer;
+mod submodules;
+#[cfg(target_os = "linux")]
 mod supervisor;
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -66,4 +75,16 @@ pub fn run_supervisor() -> ExitCode {
 #[cfg(not(target_os = "linux"))]
 pub fn run_supervisor() -> ExitCode {
     ExitCode::FAILURE
+}
+
+/// Whether the process at the other end of a connected socket is in no sandbox, or in the same as this
+/// process. One that has ended, or that cannot be seen from here, may be in any.
+#[cfg(target_os = "linux")]
+pub fn is_peer_outside(socket: impl AsFd) -> bool {
+    socket_peer::shares_user_namespace(socket)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_peer_outside(_: impl AsFd) -> bool {
+    true
 }

@@ -79,8 +79,10 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
             }
             Component::Normal(name) => {
                 real.push(name);
-                // What does not exist leads nowhere.
-                if let Ok(resolved) = fs::canonicalize(&real) {
+                // All before it is resolved. What does not exist leads nowhere.
+                if fs::read_link(&real).is_ok()
+                    && let Ok(resolved) = fs::canonicalize(&real)
+                {
                     real = resolved;
                 }
             }

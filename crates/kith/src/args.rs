@@ -235,10 +235,14 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  kith sandbox -- make test\n  \
                             kith sandbox --network -- curl https://example.org")]
     Sandbox(SandboxArgs),
-    /// Check this house for problems (changes nothing)
-    #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
-    Doctor,
-    /// Copy this house, even while it is in use. The copy is a house of its own
+    /// Check the agent's folder and this machine for problems (changes nothing)
+    #[command(after_help = "Example:\n  kith doctor\n  kith doctor --verbose")]
+    Doctor {
+        /// Show what each line sums up: the protections of the sandbox, the files of the prompt
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Copy the agent's folder with its conversations, even while it is in use
     #[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
                             kith --home ~/backups/my-agent session ls")]
     Backup {
@@ -251,7 +255,7 @@ pub(crate) enum Command {
     /// Stop the daemon when its turns have ended
     #[command(after_help = "Example:\n  kith down")]
     Down,
-    /// Show whether kith is running in this house, and the address of its page
+    /// Show whether kith is running for this agent, and the address of its page
     #[command(after_help = "Example:\n  kith status\n  kith status --json")]
     Status,
     Completions(completions::CompletionsArgs),
@@ -281,11 +285,12 @@ pub(crate) struct Init {
     pub(crate) yes: bool,
 }
 
-/// Send a message to this folder's thread and print the answer
+/// Send a message in this folder's conversation and print the answer
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
                         git diff | kith ask --new \"what could go wrong here?\"\n  \
-                        kith ask --attach plan.png \"what is wrong here?\"")]
+                        kith ask --attach plan.png \"what is wrong here?\"\n  \
+                        kith ask --prime probe \"what do you know of this machine?\"")]
 pub(crate) struct Ask {
     /// Message to send; piped input follows it. `-` reads only stdin
     pub(crate) text: Vec<String>,
@@ -296,6 +301,10 @@ pub(crate) struct Ask {
     /// Start a new session of the thread
     #[arg(long)]
     pub(crate) new: bool,
+    /// Start a new session with the history of this priming script (see `kith prime ls`); can be
+    /// repeated. The earlier conversation stays in `kith session ls`
+    #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["session", "message_id", "expected_leaf"])]
+    pub(crate) prime: Vec<String>,
     /// Message id; sending the same id again returns the first answer
     #[arg(long, value_name = "ID")]
     pub(crate) message_id: Option<String>,

@@ -28,6 +28,7 @@ pub(crate) mod up;
 pub(crate) mod why;
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -49,7 +50,6 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::program::args::approval::ApprovalsAction;
 use crate::program::args::explain::Explain;
 use crate::program::args::{Command, GlobalArgs, Invocation, ModelArg};
-use crate::program::progress::ProgressLine;
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
 
@@ -113,7 +113,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
                 approval::explain_reply(&shared, &text, pending.as_deref())
             }
             Some(Command::Sandbox(args)) => sandbox::run(&shared, args).await,
-            Some(Command::Doctor) => house::check(&shared).await,
+            Some(Command::Doctor { verbose }) => house::check(&shared, verbose).await,
             Some(Command::Project(args)) => project::run(&shared, args).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Up(args)) => up::up(&shared, args).await,
@@ -208,16 +208,6 @@ async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Reply<C::Answer> {
     answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
 
-/// Makes one call that may have to read every session, and shows how far that has come.
-async fn call_reading<C: Call>(
-    shared: &GlobalArgs,
-    call: C,
-    progress: &ProgressLine,
-) -> Reply<C::Answer> {
-    let client = client_of(shared, house_of(shared)?).reporting(progress.sessions_read());
-    answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
-}
-
 /// Makes one call that answers with items.
 async fn follow<C: Follow>(
     shared: &GlobalArgs,
@@ -240,13 +230,24 @@ async fn answered<T>(
     if access == Access::Read && !shared.from_host && shared.remote_house.is_none() {
         return ask(&client).await;
     }
-    let mut stop = StopSignal::listen()?;
-    let answer = tokio::select! {
-        answer = ask(&client) => answer,
-        _ = stop.received() => Err(CallError::stopped("stopped")),
-    };
+    let mut answer = Err(CallError::stopped("stopped"));
+    let asked = async { answer = ask(&client).await };
+    let mut stop = until_stopped(Box::pin(asked)).await?;
     leave(client, &mut stop).await;
     answer
+}
+
+/// Runs this until it is done or the person wants no more. Of any type, so that it is compiled once
+/// and not for every call.
+async fn until_stopped(
+    work: Pin<Box<dyn Future<Output = ()> + '_>>,
+) -> Result<StopSignal, CallError> {
+    let mut stop = StopSignal::listen()?;
+    tokio::select! {
+        () = work => (),
+        _ = stop.received() => (),
+    }
+    Ok(stop)
 }
 
 /// Disconnects. If the host is in this process, turns of other clients are finished first.

@@ -3,6 +3,7 @@
 //! The only module that turns events into a transcript. Events hidden here are still in the log and in
 //! the audit lines, so a person can see everything that reached the model.
 
+pub(crate) mod event_list;
 pub(crate) mod markdown;
 pub(crate) mod path;
 

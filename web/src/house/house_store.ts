@@ -1,7 +1,7 @@
 // What the page knows of the house: its conversations, models and agents, kept up to date by `follow_house`.
 import type { Connection } from "../wire/connection";
 import { ConnectionLost, messageOf } from "../wire/errors";
-import type { GrantView, ModelList, ModelRow, SessionRow } from "../wire/calls";
+import type { GrantView, ModelList, ModelRow, ProjectRow, SessionRow } from "../wire/calls";
 import { type Tail, tailOf, type ThreadView, threadViews } from "./threads";
 
 /** Changes come in bursts; the list is asked for once per burst. */
@@ -10,7 +10,7 @@ const REFRESH_MS = 400;
 const TAIL_EVENTS = 40;
 const SEEN_KEY = "kith.seen";
 
-export interface AgentName { agentId: string | null; name: string }
+export interface AgentName { agentId: string | null; name: string; emoji: string | null }
 
 export interface House {
   threads: readonly ThreadView[] | null;
@@ -22,12 +22,21 @@ export interface House {
   seen: Readonly<Record<string, number>>;
   models: ModelList | null;
   grants: readonly GrantView[];
+  projects: readonly ProjectRow[];
+  /** The folder of the project whose conversations are listed; `null`: all. */
+  project: string | null;
   agents: readonly AgentName[];
   /** The chosen agent; `null`: the house's default. */
   agentId: string | null;
   agentName: string;
+  agentEmoji: string | null;
   folder: string | null;
   error: string | null;
+}
+
+/** The agent of a conversation; the chosen one where its own is not known. */
+export function agentOf(house: House, agentId: string | null | undefined): AgentName {
+  return house.agents.find((it) => it.agentId === agentId) ?? { agentId: house.agentId, name: house.agentName, emoji: house.agentEmoji };
 }
 
 export class HouseStore {
@@ -39,9 +48,12 @@ export class HouseStore {
     seen: readSeen(),
     models: null,
     grants: [],
+    projects: [],
+    project: null,
     agents: [],
     agentId: null,
     agentName: "",
+    agentEmoji: null,
     folder: null,
     error: null,
   };
@@ -68,8 +80,13 @@ export class HouseStore {
   }
 
   chooseAgent(agentId: string | null): void {
-    this.set({ agentId, threads: null, agentName: this.house.agents.find((it) => it.agentId === agentId)?.name ?? "" });
+    const chosen = this.house.agents.find((it) => it.agentId === agentId);
+    this.set({ agentId, threads: null, agentName: chosen?.name ?? "", agentEmoji: chosen?.emoji ?? null });
     void this.refresh();
+  }
+
+  chooseProject(project: string | null): void {
+    this.set({ project });
   }
 
   markSeen(sessionId: string, seq: number): void {
@@ -100,6 +117,21 @@ export class HouseStore {
     }
   }
 
+  async refreshProjects(): Promise<void> {
+    try {
+      const { projects } = await this.connection.call("list_projects", {});
+      const project = projects.some((it) => it.path === this.house.project) ? this.house.project : null;
+      this.set({ projects, project });
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Another set of projects: conversations may belong to another one now. */
+  async projectsChanged(): Promise<void> {
+    await Promise.all([this.refreshProjects(), this.refresh()]);
+  }
+
   async refreshGrants(): Promise<void> {
     try {
       this.set({ grants: (await this.connection.call("list_grants", {})).grants });
@@ -115,6 +147,8 @@ export class HouseStore {
       const sessions = new Map(rows.sessions.map((row) => [row.sessionId, row]));
       const threads = threadViews(listed.threads, sessions);
       this.set({ threads, sessions, seen: this.firstSeen(threads), error: null });
+      const known = new Set(this.house.projects.map((it) => it.path));
+      if (rows.sessions.some((row) => row.project != null && !known.has(row.project))) await this.refreshProjects();
       await this.refreshAgents(rows.sessions);
     } catch (error) {
       this.failed(error);
@@ -136,9 +170,9 @@ export class HouseStore {
     const missing = [...(this.house.agentName === "" ? [null] : []), ...ids.filter((id) => !known.has(id))];
     const found: AgentName[] = [];
     for (const agentId of missing) {
-      const { name } = await this.connection.call("explain_identity", agentId === null ? {} : { agentId }).catch(() => ({ name: agentId ?? "" }));
-      if (agentId === this.house.agentId && name !== "") this.set({ agentName: name });
-      if (agentId !== null) found.push({ agentId, name });
+      const { name, emoji } = await this.connection.call("explain_identity", agentId === null ? {} : { agentId }).catch(() => ({ name: agentId ?? "", emoji: null }));
+      if (agentId === this.house.agentId && name !== "") this.set({ agentName: name, agentEmoji: emoji });
+      if (agentId !== null) found.push({ agentId, name, emoji });
     }
     if (found.length > 0) this.set({ agents: [...this.house.agents, ...found] });
   }

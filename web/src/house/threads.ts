@@ -1,8 +1,8 @@
 // The list of conversations: what it shows, in which groups, and what is unread. Pure.
 import { firstLine, plainText, plainTitle } from "../log/text";
-import type { SessionRow, ThreadRow } from "../wire/calls";
+import type { ProjectRow, SessionRow, ThreadRow } from "../wire/calls";
 import type { LogEvent } from "../wire/types";
-import { dayGroup } from "../words/format";
+import { baseName, dayGroup } from "../words/format";
 
 export type Platform = "cli" | "web" | "telegram" | "feishu" | "peer" | "heartbeat" | "task";
 
@@ -15,6 +15,8 @@ export interface ThreadView {
   /** Milliseconds. */
   updatedAt: number;
   cwd: string | null;
+  /** The folder of its project. */
+  project: string | null;
   state: SessionRow["state"];
   nApprovals: number;
   nEvents: number;
@@ -36,6 +38,7 @@ export function threadViews(threads: readonly ThreadRow[], sessions: ReadonlyMap
       platform: platformOf(thread.threadId),
       updatedAt: Date.parse(thread.updatedAt ?? session?.updatedAt ?? session?.createdAt ?? "") || 0,
       cwd: session?.cwd ?? null,
+      project: session?.project ?? null,
       state: session?.state ?? "idle",
       nApprovals: thread.pendingApprovals.length,
       nEvents: session?.events ?? 0,
@@ -52,7 +55,7 @@ function earlierViews(current: readonly ThreadView[], sessions: ReadonlyMap<stri
     const thread = byThread.get(`${session.agentId} ${session.threadId}`);
     if (thread === undefined || listed.has(session.sessionId) || session.events === 0) return [];
     const updatedAt = Date.parse(session.updatedAt ?? session.createdAt ?? "") || 0;
-    return [{ ...thread, sessionId: session.sessionId, title: shownTitle(session.title), updatedAt, cwd: session.cwd ?? null, state: session.state, nApprovals: 0, nEvents: session.events, isEarlier: true }];
+    return [{ ...thread, sessionId: session.sessionId, title: shownTitle(session.title), updatedAt, cwd: session.cwd ?? null, project: session.project ?? null, state: session.state, nApprovals: 0, nEvents: session.events, isEarlier: true }];
   });
 }
 
@@ -84,6 +87,30 @@ export function filterThreads(threads: readonly ThreadView[], query: string): Th
   const parts = query.toLowerCase().split(/\s+/).filter(Boolean);
   const textOf = (it: ThreadView): string => `${it.title ?? ""} ${it.threadId} ${it.cwd ?? ""}`.toLowerCase();
   return threads.filter((thread) => parts.every((part) => textOf(thread).includes(part)));
+}
+
+/** The name of a project, with as much of its path as tells it from the others. */
+export function projectName(path: string, projects: readonly ProjectRow[]): string {
+  const parts = path.split("/").filter(Boolean);
+  const others = projects.filter((it) => it.path !== path).map((it) => it.path);
+  for (let n = 1; n <= parts.length; n += 1) {
+    const name = parts.slice(-n).join("/");
+    if (!others.some((it) => it.endsWith(`/${name}`))) return name;
+  }
+  return path;
+}
+
+/** The innermost project that holds the folder, if one does. */
+export function projectOf(folder: string, projects: readonly ProjectRow[]): string | null {
+  const holding = projects.filter((it) => folder === it.path || folder.startsWith(`${it.path}/`));
+  return holding.sort((a, b) => b.path.length - a.path.length)[0]?.path ?? null;
+}
+
+/** Where a conversation is held, in short: its project, and the folder inside it. */
+export function placeName(cwd: string, project: string | null, projects: readonly ProjectRow[]): string {
+  if (project === null) return baseName(cwd);
+  const inside = cwd.startsWith(`${project}/`) ? cwd.slice(project.length) : "";
+  return `${projectName(project, projects)}${inside}`;
 }
 
 /** The end of a conversation, as the list shows it. */

@@ -9,6 +9,7 @@ export type OpenDialog =
   | { kind: "remove"; sessionId: string }
   | { kind: "prompt"; cwd: string }
   | { kind: "events"; events: readonly LogEvent[] }
+  | { kind: "addProject" }
   | { kind: "palette" }
   | { kind: "keys" };
 

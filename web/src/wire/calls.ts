@@ -14,6 +14,8 @@ export interface SessionRow {
   events: number;
   leaf: EventId | null;
   cwd?: string | null;
+  /** The folder of its project. */
+  project?: string | null;
   state: SessionStateName;
 }
 export interface ThreadRow {
@@ -47,6 +49,17 @@ export interface ScriptRow {
   lastUsedAt?: string;
   error?: { line?: number; message: string };
 }
+export interface ProjectRow {
+  name: string;
+  path: string;
+  /** `used`: a session began in this folder, which is in no registered one. */
+  kind: "house" | "registered" | "used";
+  exists: boolean;
+  sessions: number;
+  updatedAt?: string;
+}
+export interface DirectoryRow { name: string; path: string; isProject: boolean; isRepository: boolean }
+export interface DirectoryList { path: string; parent?: string; directories: DirectoryRow[]; isCut: boolean }
 export interface GrantView {
   grantId: string;
   agentId: string;
@@ -172,11 +185,15 @@ export interface Calls {
     body: { session: SessionId; slug: string; agentId?: string; title?: string; shared?: boolean; overwrite?: boolean };
     answer: { scriptRef: string; path: string; records: number };
   };
-  explain_identity: { body: { agentId?: string }; answer: { name: string; role: string | null } };
+  explain_identity: { body: { agentId?: string }; answer: { name: string; role: string | null; emoji: string | null } };
   get_prompt: { body: { agentId?: string; audience: "owner"; cwd: string }; answer: PromptView };
   explain_request: { body: { session: SessionId; turn?: number; request?: EventId; withBody: boolean }; answer: RequestExplanation };
   sum_costs: { body: { by: "day" | "model" | "thread" }; answer: { rows: { name: string; sum: CostSum }[]; total: CostSum } };
   check_house: { body: { agentId?: string; cwd: string }; answer: { checks: DoctorCheck[] } };
+  list_projects: { body: Record<string, never>; answer: { projects: ProjectRow[] } };
+  register_project: { body: { path: string }; answer: { path: string; isNew: boolean } };
+  remove_project: { body: { path: string }; answer: { path: string } };
+  list_directories: { body: { path?: string; hidden?: boolean }; answer: DirectoryList };
   list_repositories: { body: Record<string, never>; answer: { repositories: { path: string; trustedAt: string }[] } };
   trust_repository: { body: { path: string }; answer: { path: string } };
   distrust_repository: { body: { path: string }; answer: { path: string } };

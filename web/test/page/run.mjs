@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { closeHouse, openBrowser, openHouse, screensFolder } from "./harness.mjs";
 import { scenarios as conversation } from "./conversation.mjs";
 import { scenarios as hostile } from "./hostile.mjs";
+import { scenarios as house } from "./house.mjs";
 import { scenarios as losses } from "./losses.mjs";
 import { scenarios as priming } from "./priming.mjs";
+import { scenarios as projects } from "./projects.mjs";
 import { scenarios as states } from "./states.mjs";
 import { scenarios as views } from "./views.mjs";
 
@@ -19,7 +21,7 @@ const LONGEST = "screens";
 const args = process.argv.slice(2);
 const isShort = args.includes("--short");
 const part = args.find((arg) => !arg.startsWith("--")) ?? "";
-const all = [...conversation, ...hostile, ...priming, ...losses, ...states, ...views]
+const all = [...conversation, ...house, ...hostile, ...priming, ...projects, ...losses, ...states, ...views]
   .filter(([name]) => name.includes(part) && (!isShort || SHORT.some((it) => name.startsWith(it))));
 
 const skipped = [];

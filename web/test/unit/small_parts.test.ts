@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filterThreads, groupThreads, platformOf, tailOf, type ThreadView, threadViews, unreadCount } from "../../src/house/threads";
+import { filterThreads, groupThreads, placeName, platformOf, projectName, projectOf, tailOf, type ThreadView, threadViews, unreadCount } from "../../src/house/threads";
 import { expectedModel } from "../../src/house/models";
 import { compareTexts, countChanges, parseUnified } from "../../src/log/diff";
 import { causeOf, rangesOf, runningSums } from "../../src/log/inspect";
@@ -11,7 +11,7 @@ import { keyOf } from "../../src/parts/commands";
 import { hrefOf, parseRoute } from "../../src/parts/route";
 import { recordsOf } from "../../src/views/dialogs/script_preview";
 import { slugOf } from "../../src/views/dialogs/save_script";
-import type { ModelRow, SessionRow, ThreadRow } from "../../src/wire/calls";
+import type { ModelRow, ProjectRow, SessionRow, ThreadRow } from "../../src/wire/calls";
 import { newId } from "../../src/wire/ids";
 import { bytes, duration, listTime, money, percent, short, stopwatch } from "../../src/words/format";
 import { EVENTS, ITEMS, SESSION } from "./recorded";
@@ -75,7 +75,7 @@ test("requests say why they were made", () => {
   expect(sums).toEqual([...sums].sort((a, b) => a - b));
 });
 
-const thread = (change: Partial<ThreadView>): ThreadView => ({ threadId: "web:room:1", sessionId: "s", agentId: "main", title: "Title", platform: "web", updatedAt: 0, cwd: null, state: "idle", nApprovals: 0, nEvents: 0, isEarlier: false, ...change });
+const thread = (change: Partial<ThreadView>): ThreadView => ({ threadId: "web:room:1", sessionId: "s", agentId: "main", title: "Title", platform: "web", updatedAt: 0, cwd: null, project: null, state: "idle", nApprovals: 0, nEvents: 0, isEarlier: false, ...change });
 
 test("conversations that wait for the person come first", () => {
   const now = new Date(2026, 10, 18, 12).getTime();
@@ -88,6 +88,15 @@ test("search looks at titles, threads and folders", () => {
   expect(filterThreads(all, "早报").length).toBe(1);
   expect(filterThreads(all, "parcel oth").length).toBe(1);
   expect(filterThreads(all, "nothing").length).toBe(0);
+});
+
+test("a project has the shortest name that no other has, and a folder inside it is named with it", () => {
+  const projects = ["/home/ana/luna", "/src/app", "/old/app", "/src/app/web"].map((path): ProjectRow => ({ name: "", path, kind: "registered", exists: true, sessions: 0 }));
+  expect(projects.map((it) => projectName(it.path, projects))).toEqual(["luna", "src/app", "old/app", "web"]);
+  expect(["/src/app/web/x", "/src/app/server", "/src/application", "/"].map((it) => projectOf(it, projects))).toEqual(["/src/app/web", "/src/app", null, null]);
+  expect(placeName("/src/app/server", "/src/app", projects)).toBe("src/app/server");
+  expect(placeName("/home/ana/luna", "/home/ana/luna", projects)).toBe("luna");
+  expect(placeName("/home/ana/old", null, projects)).toBe("old");
 });
 
 test("unread are the messages that others wrote since", () => {

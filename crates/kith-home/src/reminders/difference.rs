@@ -1,6 +1,6 @@
 //! How two texts differ, in lines, with a limit on everything.
 
-use similar::TextDiff;
+use crate::line_diff::{FinalLineBreak, unified};
 
 /// Lines of a difference that are shown.
 pub(super) const DIFFERENCE_LINES_MAX: usize = 120;
@@ -21,14 +21,9 @@ pub(super) fn between(before: &str, now: &str, shown: &str, room: usize) -> Stri
             "[… {n_before} lines became {n_now}, too many to compare; read `{shown}` …]"
         );
     }
-    let text = in_lines(before, now);
-    cut(&text, bytes_max, shown)
-}
-
-fn in_lines(before: &str, now: &str) -> String {
-    let diff = TextDiff::from_lines(before, now);
     // A missing line break at the end is not worth a line of the reminder.
-    diff.unified_diff().missing_newline_hint(false).to_string()
+    let text = unified(before, now, FinalLineBreak::AsIs, None);
+    cut(&text, bytes_max, shown)
 }
 
 fn cut(text: &str, bytes_max: usize, shown: &str) -> String {

@@ -10,6 +10,7 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
 use crate::error::HomeError;
+use crate::time_zone;
 use crate::user::known_zone;
 
 const FALLBACK_ZONE: &str = "UTC";
@@ -33,7 +34,7 @@ pub(crate) fn moment(now_ms: u64, zone: &str) -> Result<Moment, HomeError> {
     let millis = i64::try_from(now_ms).map_err(|_| time_error())?;
     let start = Timestamp::from_millisecond(millis).map_err(|_| time_error())?;
     let known = known_zone(zone)
-        .and_then(|name| TimeZone::get(&name).ok().map(|time_zone| (name, time_zone)));
+        .and_then(|name| time_zone::named(&name).map(|time_zone| (name, time_zone)));
     let unknown_zone = known.is_none().then(|| zone.to_owned());
     let (zone, time_zone) = known.unwrap_or_else(|| (FALLBACK_ZONE.to_owned(), TimeZone::UTC));
     Ok(Moment { start: start.to_zoned(time_zone), zone, unknown_zone })

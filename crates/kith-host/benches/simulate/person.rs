@@ -9,8 +9,8 @@ use kith_host::calls::message::{
 };
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::calls::session::{
-    CompactSession, CreateDialog, ListSessions, RemoveSession, RenameSession, RepairSession,
-    ShowSession, VerifyProgress, VerifySession,
+    CompactSession, CreateDialog, ListSessions, ReadProgress, RemoveSession, RenameSession,
+    RepairSession, ShowSession, VerifyProgress, VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_testkit::clock::START;
@@ -376,7 +376,8 @@ async fn look(scene: &Scene) {
     match scene.world.draw(|chance| chance.below(3)) {
         0 => {
             let call = ListSessions { agent_id: None };
-            try_to(scene, "list".to_owned(), scene.client.call(call)).await;
+            let work = scene.client.ask(call, Follower::<ReadProgress>::none());
+            try_to(scene, "list".to_owned(), work).await;
         }
         1 => {
             let call = ShowSession { session };

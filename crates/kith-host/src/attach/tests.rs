@@ -4,6 +4,7 @@ mod blobs;
 
 use kith_engine::feed::{ResumeMode, ResumePoint};
 use kith_vocab::ids::SessionId;
+use kith_vocab::json::Json;
 use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
@@ -119,16 +120,6 @@ async fn an_error_keeps_its_code_on_the_way() {
         );
         check(&[HELLO, &error], false, &format!("{code}: no: why")).await;
     }
-}
-
-#[test]
-fn only_processes_of_the_same_user_are_talked_to() {
-    assert!(is_ours(Some(1000), 1000));
-    assert!(is_ours(Some(0), 0));
-    assert!(!is_ours(Some(1001), 1000));
-    assert!(!is_ours(Some(0), 1000));
-    assert!(!is_ours(Some(1000), 0));
-    assert!(!is_ours(None, 0));
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub struct DoctorCheck {
     pub name: String,
     pub state: Health,
     pub detail: String,
+    /// What the sentence sums up, one fact each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,

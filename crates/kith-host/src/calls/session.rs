@@ -19,7 +19,16 @@ pub struct ListSessions {
     pub agent_id: Option<String>,
 }
 
-call!(Read "list_sessions", ListSessions => SessionList);
+call!(Read "list_sessions", ListSessions => SessionList, items ReadProgress);
+
+/// How far the reading of sessions that the index does not know has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadProgress {
+    pub sessions: u64,
+    /// How many there are to read or to pass over.
+    pub total: u64,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -231,7 +240,7 @@ pub struct SearchSessions {
     pub limit: u32,
 }
 
-call!(Read "search_sessions", SearchSessions => SearchHits);
+call!(Read "search_sessions", SearchSessions => SearchHits, items ReadProgress);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -258,6 +267,9 @@ pub struct SearchHit {
     /// An excerpt.
     pub text: String,
     pub ts: String,
+    /// Whether it stands on a branch that the conversation has left.
+    #[serde(default)]
+    pub is_abandoned: bool,
 }
 
 /// Gives a session a title, which no generated one replaces.

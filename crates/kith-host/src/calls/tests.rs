@@ -227,6 +227,7 @@ fn lists_come_back_as_they_went() {
         kind: HitKind::User,
         text: "天气".to_owned(),
         ts: "2026-11-15T00:00:00.000Z".to_owned(),
+        is_abandoned: true,
     };
     check(&SearchHits { hits: vec![hit] });
 }

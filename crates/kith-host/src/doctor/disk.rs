@@ -83,10 +83,10 @@ fn permission_fix(path: &Path, mode: &str) -> String {
 
 /// What people said is for its owner's eyes only.
 fn modes(house: &House) -> Check {
-    let name = "modes";
+    let name = "permissions";
     let kith_dir = house.kith_dir();
     let Ok(metadata) = fs::metadata(&kith_dir) else {
-        return ok(name, "no `.kith` folder yet".to_owned());
+        return ok(name, "nothing is stored yet".to_owned());
     };
     if metadata.uid() != geteuid().as_raw() {
         let detail = format!("`{}` belongs to user {}", kith_dir.display(), metadata.uid());

@@ -44,7 +44,7 @@ pub(super) async fn host(house: &House) -> (Check, bool) {
         let fix = "it may be suspended: resume it with `fg`, or kill it (nothing will be lost)";
         return (fail(name, detail, fix), true);
     }
-    (ok(name, "not running (the next command that writes starts one)".to_owned()), false)
+    (ok(name, "not running (a command that needs one starts it)".to_owned()), false)
 }
 
 /// `pid N since MS` with the time as people read it.
@@ -61,7 +61,7 @@ fn with_local_time(holder: &str) -> String {
 /// The desk, all of it.
 pub(super) async fn desk(desk: &SqliteDesk) -> Check {
     match desk.problem().await {
-        Ok(None) => ok("desk", format!("intact; this kith writes version {DESK_VERSION}")),
+        Ok(None) => ok("desk", format!("intact (format version {DESK_VERSION})")),
         Ok(Some(problem)) => fail("desk", format!("damaged: {problem}"), DESK_LOST),
         Err(error) => failed("desk", &CallError::from(error)),
     }
@@ -157,25 +157,41 @@ pub(super) async fn threads(threads: ThreadFileSync, is_hosted: bool) -> Check {
     let name = "threads";
     let looked = async {
         let sessions = threads.sessions().await?;
-        let mut behind = Vec::new();
+        let (mut n_absent, mut behind) = (0, Vec::new());
         for key in sessions.keys() {
-            if !threads.is_up_to_date(key).await? {
+            if threads.is_up_to_date(key).await? {
+                continue;
+            }
+            if threads.is_absent(key)? {
+                n_absent += 1;
+            } else {
                 behind.push(key.thread_id.to_string());
             }
         }
-        Ok::<_, ThreadFileSyncError>((sessions.len(), behind))
+        Ok::<_, ThreadFileSyncError>((sessions.len(), n_absent, behind))
     };
-    let (n_threads, behind) = match looked.await {
+    let (n_threads, n_absent, behind) = match looked.await {
         Ok(found) => found,
         Err(error) => return failed(name, &CallError::from(error)),
     };
+    if is_hosted && n_absent + behind.len() > 0 {
+        return ok(name, format!("updating {} thread files", n_absent + behind.len()));
+    }
     if behind.is_empty() {
-        return ok(name, format!("{n_threads} up to date"));
+        let up_to_date = format!("{} up to date", n_threads - n_absent);
+        // A backup leaves them out: whatever is derived from the logs can be made again.
+        return ok(
+            name,
+            match n_absent {
+                0 if n_threads == 0 => "none yet".to_owned(),
+                0 => up_to_date,
+                n => format!(
+                    "{up_to_date}, {n} not written yet (the next turn of a thread writes its file)"
+                ),
+            },
+        );
     }
-    if is_hosted {
-        return ok(name, format!("updating {} thread files", behind.len()));
-    }
-    let detail = format!("the files of {} are missing or out of date", first_of(&behind));
+    let detail = format!("the files of {} are out of date", first_of(&behind));
     warn(
         name,
         detail,
@@ -200,6 +216,10 @@ impl SessionHealth {
         } else {
             self.damaged.push(id);
         }
+    }
+
+    fn is_without_sessions(&self) -> bool {
+        self.whole == 0 && self.torn.is_empty() && self.without_blobs.is_empty()
     }
 
     fn files(&self) -> Check {
@@ -230,6 +250,7 @@ impl SessionHealth {
                 let fix = format!("run `kith session rm {id}` to remove a damaged original");
                 warn(name, detail, fix)
             }
+            [] if self.is_without_sessions() => ok(name, "none yet".to_owned()),
             [] => ok(name, detail),
             damaged => {
                 let detail = format!("{detail}; {} damaged ({})", damaged.len(), names(damaged));

@@ -27,18 +27,18 @@ fn the_doctor_says_what_the_sandbox_keeps_from_happening() {
     let probe = |name, holds, detail: &str| SandboxProbe { name, holds, detail: detail.to_owned() };
     let told = |probes: &[SandboxProbe]| {
         let check = sandbox(probes);
-        (check.state, check.detail)
+        (check.state, check.detail, check.facts.join(", "))
     };
     let good = probe("namespaces", true, "");
     assert_eq!(
         told(&[good.clone(), probe("no network", true, "")]),
-        (Health::Ok, "namespaces, no network".to_owned())
+        (Health::Ok, "works (2 protections tried)".to_owned(), "namespaces, no network".to_owned())
     );
     assert_eq!(
         told(&[good, probe("no network", false, "")]),
-        (Health::Fail, "does not hold: no network".to_owned())
+        (Health::Fail, "does not hold: no network".to_owned(), "namespaces".to_owned())
     );
-    let (state, detail) = told(&[probe("namespaces", false, "not permitted")]);
+    let (state, detail, _) = told(&[probe("namespaces", false, "not permitted")]);
     assert_eq!(state, Health::Warn);
     assert_eq!(detail, "commands cannot be sandboxed: not permitted");
 }

@@ -110,20 +110,21 @@ impl Host {
             return Ok(stream);
         }
         let ChatRequest { chat, said, change, model, cwd, .. } = request;
-        let mut said = match (&change, said) {
+        let (mut said, branch) = match (&change, said) {
             (ChatChange::Regenerate(of), _) => {
                 let wanted = of.as_deref().map(|id| id.strip_suffix(REPLY_SUFFIX).unwrap_or(id));
-                self.branch_before(caller, &place, &chat, wanted).await?.ok_or_else(|| {
+                let found = self.find_said(&place, &chat, wanted).await?.ok_or_else(|| {
                     CallError::invalid("the conversation has no message that can be asked again")
-                })?
+                })?;
+                (self.said_again(&found).await?, Some(found))
             }
             (ChatChange::Edit(id), Some(said)) => {
+                let found = self.find_said(&place, &chat, Some(id)).await?;
                 // The client keeps the id; here it is another message.
-                let before = self.branch_before(caller, &place, &chat, Some(id)).await?;
-                let id = before.map_or(said.id, |it| it.id);
-                ChatMessage { id, ..said }
+                let id = if found.is_some() { self.new_event_id().to_string() } else { said.id };
+                (ChatMessage { id, ..said }, found)
             }
-            (ChatChange::Append, Some(said)) => said,
+            (ChatChange::Append, Some(said)) => (said, None),
             (ChatChange::Append | ChatChange::Edit(_), None) => {
                 return Err(CallError::invalid(
                     "there is nothing to answer: the last message is not a person's, and it answers no \
@@ -133,6 +134,11 @@ impl Host {
         };
         said.id = message_id(&chat, &said.id);
         let message = self.chat_message(&chat, &place.agent_id, said, model, cwd)?;
+        if let (Some(turn), Some(session_id)) = (branch, place.session_id) {
+            // First: a message that is refused must leave the conversation as it was.
+            self.check_message(&message)?;
+            self.branch_before(caller, session_id, &turn).await?;
+        }
         let AcceptedMessage { is_first, row, notes } = self.accept_message(caller, message).await?;
         let session_id = row.session_id();
         let notes = self.notes_for(caller, &notes);
@@ -219,15 +225,13 @@ impl Host {
         Ok(turn.map(|turn| self.told_again(caller, session_id, &turn, known_to)))
     }
 
-    /// Goes back to before a message of a person's, and returns the message; `None` if there is no
-    /// such message.
-    async fn branch_before(
+    /// The turn of a message of a person's; without an id, of the last one.
+    async fn find_said(
         &self,
-        caller: &Caller,
         place: &ChatPlace,
         chat: &ChatName,
         wanted: Option<&str>,
-    ) -> Result<Option<ChatMessage>, CallError> {
+    ) -> Result<Option<TurnPlace>, CallError> {
         let Some(session_id) = place.session_id else { return Ok(None) };
         let theirs = wanted.map(|id| message_id(chat, id));
         let is_wanted = |event: &Event| {
@@ -235,10 +239,16 @@ impl Host {
             let sent_as = said.ingress.as_ref().map(|it| it.message_id.as_str());
             wanted.is_none_or(|id| event.id.to_string() == id || sent_as == theirs.as_deref())
         };
-        let Some(turn) = self.engine.find_turn(session_id, is_wanted).await? else {
-            return Ok(None);
-        };
-        let said = self.said_in(&turn).await?;
+        Ok(self.engine.find_turn(session_id, is_wanted).await?)
+    }
+
+    /// Goes back to before the message that began a turn.
+    async fn branch_before(
+        &self,
+        caller: &Caller,
+        session_id: SessionId,
+        turn: &TurnPlace,
+    ) -> Result<(), CallError> {
         let to = turn.message.parent_id.map_or(LeafId::Start, LeafId::Event);
         let command = BranchCommand {
             id: self.new_event_id(),
@@ -247,11 +257,11 @@ impl Host {
             expected_leaf: None,
         };
         self.engine.branch(session_id, to, command).await?;
-        Ok(Some(said))
+        Ok(())
     }
 
     /// The message that began a turn, as it would be sent once more.
-    async fn said_in(&self, turn: &TurnPlace) -> Result<ChatMessage, CallError> {
+    async fn said_again(&self, turn: &TurnPlace) -> Result<ChatMessage, CallError> {
         let Body::UserMessage(said) = &turn.message.body else {
             return Err(CallError::bug("a turn begins with a message"));
         };

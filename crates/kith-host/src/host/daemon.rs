@@ -56,6 +56,11 @@ impl Host {
         self.presence.http.set(entry).ok();
     }
 
+    /// Who may use the page and programs of this machine.
+    pub(crate) fn http_access(&self) -> Option<&HttpAccess> {
+        self.presence.http.get().map(|it| &*it.access)
+    }
+
     pub fn set_remote_address(&self, address: String) {
         // Served once for each host.
         self.presence.remote_address.set(address).ok();

@@ -39,10 +39,14 @@ pub async fn create_dialog(
     }
     let names = call.priming.as_ref().map_or(&[] as &[String], |it| &it.script_refs);
     let script_refs = priming::script_refs(names)?;
-    let agent_id = host.settings.current()?.team.choose(call.agent_id.as_deref())?.id.clone();
+    let settings = host.settings.current()?;
+    let member = settings.team.choose(call.agent_id.as_deref())?;
+    let agent_id = member.id.clone();
     let scripts = priming::load_scripts(&host.house, &agent_id, &script_refs)?;
     let thread_id = host.reads.thread_in_use(&agent_id, thread_id).await?;
     let audience = host.audience(&agent_id, &thread_id).await?;
+    let cwd = call.cwd.unwrap_or_else(|| host.house.dir.to_string_lossy().into_owned());
+    host.setup.check(member, Path::new(&cwd), audience, host.clock.now())?;
     let header = SessionHeader {
         v: LOG_FORMAT_VERSION,
         line_type: HeaderType::SessionHeader,
@@ -52,7 +56,7 @@ pub async fn create_dialog(
         created_at: host.clock.now(),
         thread_id,
         audience,
-        cwd: call.cwd.unwrap_or_else(|| host.house.dir.to_string_lossy().into_owned()),
+        cwd,
         cloned_from: None,
         parent: None,
         meta: HeaderMeta { title: None, priming: call.priming },

@@ -17,7 +17,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::ingress::{IngressContent, IngressEvent};
 
 use super::Host;
-use crate::attachments::attachments_of;
+use crate::attachments::{AttachedFile, attachments_of};
 use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::approval::PendingApprovalView;
@@ -27,6 +27,7 @@ use crate::calls::message::{
     MessageTarget, ModelName, RetryTurn, SendMessage, TurnEnd,
 };
 use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::models::ChosenModel;
 use crate::notes::HostNote;
 use crate::settings::Settings;
 use crate::words::short;
@@ -119,7 +120,25 @@ fn reply_of(
     Ok(MessageReply { answer: answer_of(report), outcome })
 }
 
+/// What a message is accepted with, apart from where it goes.
+pub(super) struct CheckedMessage {
+    settings: Arc<Settings>,
+    chosen: ChosenModel,
+    files: Vec<AttachedFile>,
+}
+
 impl Host {
+    /// Refuses a message that could not be answered: its model, its files.
+    pub(super) fn check_message(&self, message: &SendMessage) -> Result<CheckedMessage, CallError> {
+        let settings = self.settings.current()?;
+        let chosen = self.models.choose(message.model.as_deref(), &settings)?;
+        if chosen.name != message.expects {
+            return Err(other_model(&chosen.name, &message.expects));
+        }
+        let files = attachments_of(message, chosen.refs.first().map(|it| it.wire))?;
+        Ok(CheckedMessage { settings, chosen, files })
+    }
+
     /// Accepts a message once and starts its session. When this returns `Ok`, it will be answered.
     pub(super) async fn accept_message(
         &self,
@@ -127,12 +146,7 @@ impl Host {
         mut message: SendMessage,
     ) -> Result<AcceptedMessage, CallError> {
         // Before the message is accepted: without settings or a model it could only be kept waiting.
-        let settings = self.settings.current()?;
-        let chosen = self.models.choose(message.model.as_deref(), &settings)?;
-        if chosen.name != message.expects {
-            return Err(other_model(&chosen.name, &message.expects));
-        }
-        let files = attachments_of(&message, chosen.refs.first().map(|it| it.wire))?;
+        let CheckedMessage { settings, chosen, files } = self.check_message(&message)?;
         let mut notes = self.take_start_notes();
         notes.extend(chosen.passed_over);
         let (agent_id, target, audience) = self.target(&settings, &mut message, &mut notes).await?;

@@ -74,6 +74,7 @@ pub async fn remove_session(
                 return Err(error);
             };
             host.engine.forget(gone).await?;
+            host.setup.end_background_of(gone);
             let notes = host.forget_in_threads(None).await;
             return Ok(Response { data: RemovedFiles { removed: Vec::new() }, notes });
         }
@@ -89,6 +90,7 @@ pub async fn remove_session(
     let keep = || keep_spending_of(&host.store, id, host.clock.now());
     let kept = if has_budget { blocking(keep) } else { Ok(()) };
     let removed = host.engine.remove(id).await?.parts;
+    host.setup.end_background_of(id);
     let mut notes = host.forget_in_threads(header.as_ref()).await;
     if let Err(error) = kept {
         // A full disk must not keep anybody from making room.

@@ -51,9 +51,18 @@ pub struct HttpAccess {
     codes: Mutex<VecDeque<LoginCode>>,
     /// When the last failures were, by the monotonic clock.
     failures: Mutex<VecDeque<u64>>,
-    logins: Mutex<Logins>,
+    /// Those of all listeners of the house: whoever logs out at one has logged out.
+    logins: Arc<Mutex<Logins>>,
     /// Where ended logins are kept.
     kith_dir: Option<PathBuf>,
+    channel: LoginChannel,
+}
+
+/// What a cookie travels over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoginChannel {
+    Loopback,
+    Tls,
 }
 
 #[derive(Default)]
@@ -82,15 +91,27 @@ impl HttpAccess {
         let token = read_or_create_token(&house.kith_dir(), random_hex)?;
         let ended = Logouts::parse(&read_logouts(&house.kith_dir())?);
         let access = HttpAccess::new(token, clock);
-        let logins = Mutex::new(Logins { ended, ..Logins::default() });
+        let logins = Arc::new(Mutex::new(Logins { ended, ..Logins::default() }));
         Ok(HttpAccess { logins, kith_dir: Some(house.kith_dir()), ..access })
+    }
+
+    /// The same house at its listener for other machines. Logins are shared; failures are not, because
+    /// wrong tokens from elsewhere must not lock out the page of this machine.
+    pub(crate) fn over_tls(&self) -> HttpAccess {
+        HttpAccess {
+            logins: Arc::clone(&self.logins),
+            kith_dir: self.kith_dir.clone(),
+            channel: LoginChannel::Tls,
+            ..HttpAccess::new(self.token.clone(), Arc::clone(&self.clock))
+        }
     }
 
     fn new(token: String, clock: Arc<dyn Clock>) -> HttpAccess {
         let name = hex(&Sha256::digest(format!("cookie {token}")));
         let cookie_name = format!("kith_{}", &name[..12]);
-        let (codes, failures, logins) = (Mutex::default(), Mutex::default(), Mutex::default());
-        HttpAccess { token, cookie_name, clock, codes, failures, logins, kith_dir: None }
+        let (codes, failures, logins) = (Mutex::default(), Mutex::default(), Arc::default());
+        let (kith_dir, channel) = (None, LoginChannel::Loopback);
+        HttpAccess { token, cookie_name, clock, codes, failures, logins, kith_dir, channel }
     }
 
     /// A code by which a browser can log in once, within a minute.
@@ -107,14 +128,15 @@ impl HttpAccess {
 
     /// The cookie and the key for whoever has this code. A code is good once.
     pub(super) fn log_in(&self, code: &str) -> Result<PageLogin, HttpProblem> {
-        self.refuse_guessing()?;
         let now = self.clock.monotonic();
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|it| it.expires_at > now);
         let found = codes.iter().position(|it| is_same_secret(&it.code, code));
         let taken = found.and_then(|index| codes.remove(index));
         drop(codes);
+        // Only then: wrong codes of others must not keep the owner out, and 256 bits are not guessed.
         if taken.is_none() {
+            self.refuse_guessing()?;
             self.note_failure();
             return Err(HttpProblem::unauthorized(
                 "this login link was used already or has expired",
@@ -159,7 +181,8 @@ impl HttpAccess {
 
     fn set_cookie(&self, value: &str, seconds: u64) -> String {
         let name = &self.cookie_name;
-        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict")
+        let secure = if self.channel == LoginChannel::Tls { "; Secure" } else { "" };
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
     }
 
     /// Refuses a request without a token or cookie of the owner's.

@@ -11,6 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +57,7 @@ pub(super) async fn login(
     state: &HttpState,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     let body = read_body(request, LOGIN_BYTES_MAX, LOGIN_MS_MAX).await?;
-    let login: Login = serde_json::from_slice(&body)
+    let login: Login = read_form("login", &body)
         .map_err(|_| HttpProblem::bad_request("a login is `{\"code\": \"…\"}`"))?;
     let PageLogin { set_cookie, page_key } = state.access.log_in(&login.code)?;
     Ok(with_cookie(&set_cookie, &serde_json::json!({ "ok": true, "pageKey": page_key })))
@@ -142,6 +143,17 @@ fn json_of(name: &str, body: &Bytes) -> Result<Json, HttpProblem> {
     Json::parse(text).map_err(|error| {
         HttpProblem::bad_request(&format!("`{name}`: the body is not JSON: {error}"))
     })
+}
+
+/// Reads a body into a form of ours. It must be an object: serde would also take an array for one,
+/// value by value.
+pub(super) fn read_form<T: DeserializeOwned>(name: &str, body: &Bytes) -> Result<T, HttpProblem> {
+    let refused = |why: &str| HttpProblem::bad_request(&format!("`{name}`: {why}"));
+    let body = json_of(name, body)?;
+    if !body.is_object() {
+        return Err(refused("the body must be a JSON object"));
+    }
+    body.read().map_err(|error| refused(&error.to_string()))
 }
 
 pub(super) async fn read_body(

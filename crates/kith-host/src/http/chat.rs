@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::HttpState;
-use super::api::{BODY_MS_MAX, caller_of, read_body};
+use super::api::{BODY_MS_MAX, caller_of, read_body, read_form};
 use super::event_stream::EventBody;
 use super::query::{decoded, query_of};
 use super::reply::{self, HttpProblem, ReplyBody};
@@ -119,8 +119,7 @@ pub(super) async fn send(
     let caller = caller_of(request.headers())?;
     let until = state.access.until_logout(request.headers());
     let body = read_body(request, REQUEST_BYTES_MAX, BODY_MS_MAX).await?;
-    let form: ChatForm = serde_json::from_slice(&body)
-        .map_err(|error| HttpProblem::bad_request(&format!("`chat`: {error}")))?;
+    let form: ChatForm = read_form(CHAT, &body)?;
     let request = form.into_request()?;
     let token = state.server.admit(CHAT).ok_or_else(HttpProblem::ending)?;
     let stream = state.server.host.begin_chat(&caller, request).await?;

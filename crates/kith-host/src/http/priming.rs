@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::HttpState;
-use super::api::{BODY_MS_MAX, caller_of, read_body};
+use super::api::{BODY_MS_MAX, caller_of, read_body, read_form};
 use super::query::query_of;
 use super::reply::{self, HttpProblem, ReplyBody};
 use crate::call::Follower;
@@ -64,8 +64,7 @@ pub(super) async fn save(
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     let caller = caller_of(request.headers())?;
     let body = read_body(request, REQUEST_BYTES_MAX, BODY_MS_MAX).await?;
-    let form: SaveCourseForm = serde_json::from_slice(&body)
-        .map_err(|error| HttpProblem::bad_request(&format!("`save-current-course`: {error}")))?;
+    let form: SaveCourseForm = read_form("save-current-course", &body)?;
     let call = SaveScript {
         session: form.session_id.unwrap_or_else(|| LATEST.to_owned()),
         slug: form.slug,

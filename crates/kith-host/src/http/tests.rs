@@ -2,6 +2,7 @@
 
 mod clients;
 mod hostile;
+mod slow_clients;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::*;
 use crate::clock::SystemClock;
 use crate::house::House;
+use crate::routes;
 use crate::serve::Server;
 use crate::tests;
 
@@ -232,6 +234,36 @@ fn the_description_names_every_call_and_resolves_every_reference() {
     assert!(!text.contains("#/$defs"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_refuses_a_body_that_is_no_object() {
+    let served = Served::new().await;
+    let document = openapi::document();
+    let paths = document["paths"].as_object().unwrap().keys();
+    let names = paths.filter_map(|path| path.strip_prefix("/api/"));
+    let calls: Vec<&str> = names.filter(|name| routes::has(name)).collect();
+    assert!(calls.len() > 40, "{calls:?}");
+    for name in calls.into_iter().chain(["chat", "priming/save-current-course"]) {
+        // Whatever it has for fields, each of them could be null.
+        let body = json!([null, null, null]);
+        let (status, refused) = served.call(name, &body).await;
+        assert_eq!(status, 400, "{name}: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        let is_told = message.ends_with("the body must be a JSON object");
+        assert!(is_told || message.starts_with("this call has no end"), "{name}: {message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_none_is_the_fault_of_who_names_it() {
+    let served = Served::new().await;
+    for cwd in ["", "nowhere", "/nowhere/at/all"] {
+        let body = json!({ "audience": "owner", "cwd": cwd });
+        let (status, refused) = served.call("get_prompt", &body).await;
+        let message = format!("`{cwd}` is not a folder");
+        assert_eq!((status, &refused["error"]["message"]), (400, &json!(message)), "{refused}");
+    }
+}
+
 #[test]
 fn strangers_get_a_part_of_the_descriptors_only() {
     assert_eq!(connections_max(Some(1_024)), 341);
@@ -287,8 +319,8 @@ async fn scripts_are_listed_and_saved_under_the_words_of_their_design() {
 async fn every_call_of_the_socket_is_reachable_and_described() {
     let served = Served::new().await;
     let mut generator = schemars::SchemaGenerator::default();
-    let mut calls = crate::routes::reads().schemas(&mut generator);
-    calls.extend(crate::routes::writes().schemas(&mut generator));
+    let mut calls = routes::reads().schemas(&mut generator);
+    calls.extend(routes::writes().schemas(&mut generator));
     assert!(calls.len() > 50, "{}", calls.len());
     let paths = openapi::document()["paths"].as_object().unwrap();
     for call in calls {

@@ -21,16 +21,20 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::reply::{self, HttpProblem, ReplyBody};
 use super::{HttpState, Visit};
-use crate::protocol::{PROTOCOL, REQUEST_BYTES_MAX};
+use crate::protocol::{REQUEST_BYTES_MAX, read_frame};
 use crate::serve::attend_client;
 use crate::serve::transport::{Arrival, FrameSink, FrameSource};
 
 /// The protocol that is spoken.
 const PROTOCOL_NAME: &str = "kith";
 
+/// Bytes that are read at a time. Each connection keeps and clears that much, and most send little.
+const READ_BYTES: usize = 8 * 1024;
+
 /// How long messages may be.
 pub(crate) fn limits() -> WebSocketConfig {
     WebSocketConfig::default()
+        .read_buffer_size(READ_BYTES)
         .max_message_size(Some(REQUEST_BYTES_MAX))
         .max_frame_size(Some(REQUEST_BYTES_MAX))
 }
@@ -65,11 +69,7 @@ pub(super) fn upgrade(
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(limits())).await;
         let (sink, source) = socket.split();
         let (source, sink) = (WebSocketSource(source), WebSocketSink(sink));
-        tokio::select! {
-            biased;
-            () = until.cancelled() => (),
-            () = attend_client(source, sink, server, Arrival::Http) => (),
-        }
+        attend_client(source, sink, server, Arrival::Http, until).await;
         // The connection counts until its WebSocket has ended.
         drop(visit);
     });
@@ -108,10 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameSource for WebSocketSource<S
                 Some(Err(Error::Io(error))) => return Err(error),
                 Some(Err(error)) => return Err(invalid(&error.to_string())),
             };
-            let said = serde_json::from_str(&text);
-            return said.map(Some).map_err(|error| {
-                invalid(&format!("not a message of protocol {PROTOCOL}: {error}"))
-            });
+            return read_frame(text.as_bytes()).map(Some);
         }
     }
 }

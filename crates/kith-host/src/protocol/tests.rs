@@ -37,8 +37,16 @@ async fn what_is_no_message_is_told_in_a_sentence() {
     check(b"GET / HTTP/1.1\r\n", "not JSON: expected value at line 1 column 1").await;
     check(b"\xff\xfe\n", "not JSON: expected value at line 1 column 1").await;
     check(b"{\"type\":\"dance\"}\n", "not a message of protocol 3").await;
+    check(b"[\"hello\"]\n", "not a message of protocol 3").await;
     let long = vec![b'x'; REQUEST_BYTES_MAX + 1];
     check(&long, "longer than 50331648 bytes").await;
+}
+
+#[test]
+fn a_request_that_is_no_object_is_refused() {
+    assert!(read_frame::<RequestFrame>(br#"{"type":"list_threads","requestId":"1"}"#).is_ok());
+    let error = read_frame::<RequestFrame>(br#" ["list_threads","1",{}]"#).unwrap_err();
+    assert_eq!(error.to_string(), "not a message of protocol 3");
 }
 
 async fn check(bytes: &[u8], expected: &str) {

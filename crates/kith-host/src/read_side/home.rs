@@ -33,7 +33,10 @@ pub async fn get_prompt(side: Arc<ReadSide>, call: GetPrompt) -> Reply<PromptVie
     let settings = side.settings()?;
     let whose = (&side.house, settings.team.choose(call.agent_id.as_deref())?);
     let trust = TrustView::read(&side.house, side.desk.as_deref()).await?;
-    let cwd = call.cwd.as_ref();
+    let cwd = Path::new(&call.cwd);
+    if !cwd.is_dir() {
+        return Err(CallError::invalid(format!("`{}` is not a folder", call.cwd.escape_debug())));
+    }
     let periods = periods::stored(side.desk.as_deref(), now).await?;
     let voices = Voices { folders: trust.folders(), periods: &periods };
     let assembled = opening::assemble(whose, cwd, call.audience, now, voices)?;

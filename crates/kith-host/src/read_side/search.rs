@@ -3,7 +3,7 @@
 //! The index knows most of it; what it does not know yet is looked at in the log itself, so an
 //! answer is never older than the files. Texts are always taken from the log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kith_engine::passage::passage;
@@ -13,10 +13,11 @@ use kith_sessions::words::Query;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, SessionId};
 
-use super::sessions::WITHOUT_DESK;
-use super::{ReadProgress, ReadSide};
-use crate::call::{Reply, Response};
-use crate::calls::session::{HitKind, SearchHit, SearchHits, SearchSessions};
+use super::sessions::{WITHOUT_DESK, progress_of};
+use super::{ReadReporter, ReadSide};
+use crate::call::{Follower, Reply, Response};
+use crate::caller::Caller;
+use crate::calls::session::{HitKind, ReadProgress, SearchHit, SearchHits, SearchSessions};
 use crate::error::CallError;
 use crate::words::{damaged_session, rfc3339, short};
 
@@ -27,7 +28,20 @@ struct IndexedHits {
     found: BTreeMap<SessionId, BTreeSet<EventId>>,
 }
 
-pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply<SearchHits> {
+pub async fn search_sessions(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: SearchSessions,
+    follower: Follower<ReadProgress>,
+) -> Reply<SearchHits> {
+    search(&side, call, &progress_of(follower)).await
+}
+
+pub(crate) async fn search(
+    side: &ReadSide,
+    call: SearchSessions,
+    report: ReadReporter<'_>,
+) -> Reply<SearchHits> {
     let Some(query) = Query::parse(&call.query) else {
         return Err(CallError::invalid("the query has no words to search for")
             .hint("`kith session search garden plan` finds messages with both words"));
@@ -45,13 +59,15 @@ pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply
         if is_known && found.is_none() {
             continue;
         }
-        side.report(ReadProgress { sessions, total });
+        report(ReadProgress { sessions, total });
+        let (mut path, mut in_session) = (ConversationPath::default(), Vec::new());
         let each = &mut |event: Event| {
+            path.read(&event);
             let is_candidate =
                 event.seq > searched.seq || found.is_some_and(|found| found.contains(&event.id));
             let said = if is_candidate { passage(&event) } else { None };
             if let Some(text) = said.and_then(|it| query.excerpt(&it.text)) {
-                hits.push((event.ts, id, event.id, (kind_of(&event.body), text)));
+                in_session.push((event, text));
             }
         };
         match side.each(id, each).await {
@@ -62,17 +78,21 @@ pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply
             }
             Err(report) => notes.push(format!("session {}: {}", short(id), report.message())),
         }
+        let left = path.left(in_session.iter().map(|(event, _)| event));
+        hits.extend(in_session.into_iter().map(|(event, text)| {
+            let hit = SearchHit {
+                session_id: id,
+                event_id: event.id,
+                kind: kind_of(&event.body),
+                text,
+                ts: rfc3339(event.ts),
+                is_abandoned: left.contains(&event.id),
+            };
+            (event.ts, hit)
+        }));
         newest(&mut hits, limit);
     }
-    newest(&mut hits, limit);
-    let hits = hits.into_iter().map(|(ts, session_id, event_id, (kind, text))| SearchHit {
-        session_id,
-        event_id,
-        kind,
-        text,
-        ts: rfc3339(ts),
-    });
-    let found = SearchHits { hits: hits.collect() };
+    let found = SearchHits { hits: hits.into_iter().map(|(_, hit)| hit).collect() };
     Ok(Response { data: found, notes }.with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
@@ -102,7 +122,41 @@ fn kind_of(body: &Body) -> HitKind {
 }
 
 /// Keeps the newest; ids rise with time and settle ties.
-fn newest<T>(hits: &mut Vec<(u64, SessionId, EventId, T)>, limit: usize) {
-    hits.sort_by_key(|(ts, session, event, _)| std::cmp::Reverse((*ts, *session, *event)));
+fn newest(hits: &mut Vec<(u64, SearchHit)>, limit: usize) {
+    hits.sort_by_key(|(ts, hit)| std::cmp::Reverse((*ts, hit.session_id, hit.event_id)));
     hits.truncate(limit);
+}
+
+/// Where the conversation of a log went. It holds ids only, so that a long log need not be kept.
+#[derive(Default)]
+struct ConversationPath {
+    parents: HashMap<EventId, Option<EventId>>,
+    leaf: Option<EventId>,
+}
+
+impl ConversationPath {
+    fn read(&mut self, event: &Event) {
+        match &event.body {
+            Body::LeafMoved(moved) => self.leaf = moved.to,
+            _ if event.is_tree() => {
+                self.parents.insert(event.id, event.parent_id);
+                self.leaf = Some(event.id);
+            }
+            _ => (),
+        }
+    }
+
+    /// Those of the events that stand on branches which the conversation has left.
+    fn left<'a>(&self, events: impl Iterator<Item = &'a Event>) -> HashSet<EventId> {
+        let mut left: HashSet<EventId> =
+            events.filter(|event| event.is_tree()).map(|event| event.id).collect();
+        let mut at = self.leaf;
+        // A parent stands before its child, so this ends; the count is for logs that break this rule.
+        for _ in 0..self.parents.len() {
+            let Some(id) = at.filter(|_| !left.is_empty()) else { break };
+            left.remove(&id);
+            at = self.parents.get(&id).copied().flatten();
+        }
+        left
+    }
 }

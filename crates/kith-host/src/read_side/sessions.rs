@@ -16,14 +16,14 @@ use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use kith_vocab::secret::filter::SecretFilter;
 
-use super::{FoldedSession, ReadProgress, ReadSide};
+use super::{FoldedSession, ReadReporter, ReadSide};
 use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
     DamageView, DescribeSession, EventPage, ExportItem, ExportSession, ExportSummary, ListSessions,
-    MismatchView, ReadEvents, ReplayDifference, ReplayReport, ReplaySession, SessionDescription,
-    SessionList, SessionRow, SessionState, SessionView, ShowSession, Verification, VerifyProgress,
-    VerifySession,
+    MismatchView, ReadEvents, ReadProgress, ReplayDifference, ReplayReport, ReplaySession,
+    SessionDescription, SessionList, SessionRow, SessionState, SessionView, ShowSession,
+    Verification, VerifyProgress, VerifySession,
 };
 use crate::error::{CallError, ErrorCode};
 use crate::projects::ProjectFolders;
@@ -39,8 +39,13 @@ const PROGRESS_EVERY_EVENTS: u64 = 10_000;
 /// The note of an answer without the desk, which knows where each log should end.
 pub(super) const WITHOUT_DESK: &str = "only the session files were read";
 
-pub async fn list_sessions(side: Arc<ReadSide>, call: ListSessions) -> Reply<SessionList> {
-    let mut list = side.list().await?;
+pub async fn list_sessions(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListSessions,
+    follower: Follower<ReadProgress>,
+) -> Reply<SessionList> {
+    let mut list = side.list_reporting(&progress_of(follower)).await?;
     if let Some(named) = &call.agent_id {
         let settings = side.settings()?;
         let id = &settings.team.member(named)?.id;
@@ -250,6 +255,10 @@ impl ReadSide {
     }
 
     pub(crate) async fn list(&self) -> Reply<SessionList> {
+        self.list_reporting(&|_| ()).await
+    }
+
+    async fn list_reporting(&self, report: ReadReporter<'_>) -> Reply<SessionList> {
         let mut rows = Vec::new();
         let mut notes = Vec::new();
         let unread = match self.catalog.listing().await {
@@ -262,7 +271,7 @@ impl ReadSide {
         };
         let total = unread.len() as u64;
         for (sessions, id) in (0..).zip(unread) {
-            self.report(ReadProgress { sessions, total });
+            report(ReadProgress { sessions, total });
             let (updated, row, note) = self.row(id).await?;
             rows.push((updated, row));
             notes.extend(note);
@@ -310,6 +319,14 @@ impl ReadSide {
             row.state = SessionState::ReadOnly;
         }
         Ok((updated, row, note))
+    }
+}
+
+/// Tells a client how far the reading has come, if it has room for that.
+pub(super) fn progress_of(follower: Follower<ReadProgress>) -> impl Fn(ReadProgress) + Send + Sync {
+    move |so_far| {
+        // Nobody relies on it.
+        follower.push(so_far, Delivery::IfRoom).ok();
     }
 }
 

@@ -5,17 +5,20 @@ use std::path::Path;
 
 use kith_sessions::lock::HouseLock;
 use kith_vocab::clock::Clock;
+use kith_vocab::json::Json;
 
 use super::*;
-use crate::call::Call;
+use crate::call::{Call, Follower};
 use crate::caller::{CLI, Caller};
 use crate::calls::session::{
-    DescribeSession, ListSessions, ReadEvents, RenameSession, SearchSessions, ShowSession,
+    DescribeSession, ListSessions, ReadEvents, ReadProgress, RenameSession, SearchSessions,
+    SessionRow, ShowSession,
 };
 use crate::client::{Client, ReadsFrom};
 use crate::clock::SystemClock;
 use crate::host::Host;
 use crate::host::parts::HostParts;
+use crate::routes;
 use crate::tests::{answer_to_owner, host, house, new_dialog};
 use held_files::{SyncHold, held_files};
 
@@ -59,12 +62,18 @@ async fn ask<C: Call>(host: &Arc<Host>, call: C) -> C::Answer {
     answer_to_owner(host, call).await.unwrap()
 }
 
+async fn listed(host: &Arc<Host>) -> Vec<SessionRow> {
+    let call = ListSessions { agent_id: None };
+    let answer = routes::answer(host, Caller::owner(CLI), call, Follower::<ReadProgress>::none());
+    answer.await.unwrap().data.sessions
+}
+
 /// How many events of the session the calls show, and its title.
 async fn shown(host: &Arc<Host>, session: &str) -> [(u64, Option<String>); 3] {
     let session = session.to_owned();
     let view = ask(host, ShowSession { session: session.clone() }).await;
     let page = ask(host, ReadEvents { session: session.clone(), after: 0, limit: 100 }).await;
-    let row = ask(host, ListSessions { agent_id: None }).await.sessions.remove(0);
+    let row = listed(host).await.remove(0);
     let described = ask(host, DescribeSession { session }).await;
     let (in_view, in_page) = (view.events.len() as u64, page.events.len() as u64);
     [(in_view, described.title), (in_page, None), (row.events, row.title)]
@@ -106,12 +115,38 @@ async fn while_no_index_knows_the_sessions_it_is_told_how_many_were_read() {
     drop(host);
     fs::remove_file(house.kith_dir().join("index.db")).unwrap();
     let taken = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let to = Arc::clone(&taken);
-    let report = move |it: ReadProgress| to.lock().unwrap().push((it.sessions, it.total));
-    let client = Client::new(house, Caller::owner(CLI), ReadsFrom::Files).reporting(report);
-    let all = [(0, 3), (1, 3), (2, 3)];
-    client.call(ListSessions { agent_id: None }).await.unwrap();
+    let report = || {
+        let to = Arc::clone(&taken);
+        move |it: ReadProgress| to.lock().unwrap().push((it.sessions, it.total))
+    };
+    let client = Client::new(house.clone(), Caller::owner(CLI), ReadsFrom::Files);
+    let (all, never) = ([(0, 3), (1, 3), (2, 3)], CancellationToken::new());
+    let list = ListSessions { agent_id: None };
+    client.follow(list, report(), never.clone()).await.unwrap();
     assert_eq!(std::mem::take(&mut *taken.lock().unwrap()), all);
-    client.call(SearchSessions { query: "garden".to_owned(), limit: 10 }).await.unwrap();
+    let search = SearchSessions { query: "garden".to_owned(), limit: 10 };
+    client.follow(search, report(), never).await.unwrap();
     assert_eq!(*taken.lock().unwrap(), all);
+}
+
+#[tokio::test]
+async fn a_host_tells_how_many_sessions_it_has_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    for _ in 0..2 {
+        let session = ask(&host, new_dialog()).await.session_id.to_string();
+        ask(&host, RenameSession { session, title: "the garden".to_owned() }).await;
+    }
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let to = Arc::clone(&told);
+    let take = move |item: Json, _| {
+        to.lock().unwrap().push(item.as_str().to_owned());
+        Ok(())
+    };
+    let body = Json::parse(r#"{"query":"garden","limit":10}"#).unwrap();
+    let follower = Follower::new(take, CancellationToken::new());
+    let owner = Caller::owner(CLI);
+    routes::dispatch(&host, owner, "search_sessions", &body, follower).await.unwrap();
+    let told = told.lock().unwrap();
+    assert_eq!(*told, [r#"{"sessions":0,"total":2}"#, r#"{"sessions":1,"total":2}"#]);
 }

@@ -100,6 +100,15 @@ async fn what_a_call_does_not_know_is_refused_with_its_name() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_no_object_is_refused() {
+    for body in [r#"["Ann"]"#, "[]", "[null, null]", "null", "3", r#""Ann""#] {
+        let error = text("greet", body).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidRequest);
+        assert_eq!(error.message(), "`greet`: the body must be a JSON object", "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_follow_gives_its_items_before_its_answer() {
     let items: Arc<Mutex<Vec<String>>> = Arc::default();
     let taken = Arc::clone(&items);

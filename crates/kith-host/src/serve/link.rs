@@ -21,8 +21,9 @@ const FRAMES_WAITING_MAX: usize = 4096;
 const FRAME_BYTES_WAITING_MAX: usize = 4 * FRAME_BYTES_MAX;
 /// Number of waiting lines from which on items wait, so that answers still find room.
 const ITEMS_WAITING_MAX: usize = 256;
-/// Size of the waiting lines from which on items wait.
-const ITEM_BYTES_WAITING_MAX: usize = FRAME_BYTES_MAX;
+/// Size of the waiting lines from which on items wait; one that is longer goes when no other waits. A
+/// thousand clients that read nothing keep so much each.
+const ITEM_BYTES_WAITING_MAX: usize = 256 * 1024;
 /// Maximum number of requests of one client that run at the same time.
 const REQUESTS_RUNNING_MAX: usize = 256;
 /// How long an item waits for a client that takes no line.
@@ -141,8 +142,9 @@ impl Link {
     /// Gives the line of an item that can wait back if others wait already.
     fn push_with_room(&self, line: Vec<u8>) -> Result<(), Vec<u8>> {
         let n_waiting = FRAMES_WAITING_MAX - self.sender.capacity();
-        let n_bytes = self.bytes_waiting.load(Ordering::Relaxed) + line.len();
-        if n_waiting >= ITEMS_WAITING_MAX || n_bytes > ITEM_BYTES_WAITING_MAX {
+        let n_bytes = self.bytes_waiting.load(Ordering::Relaxed);
+        let is_too_long = n_bytes > 0 && n_bytes + line.len() > ITEM_BYTES_WAITING_MAX;
+        if n_waiting >= ITEMS_WAITING_MAX || is_too_long {
             return Err(line);
         }
         self.push(line)
@@ -196,7 +198,7 @@ impl Link {
 fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
     frame(item).ok_or_else(|| {
         let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
-        CallError::invalid(message).hint("run the command without `--remote`")
+        CallError::invalid(message).hint("run the command without `--from-host`")
     })
 }
 
@@ -205,7 +207,7 @@ fn too_long(message: &HostFrame) -> Option<HostFrame> {
     let HostFrame::Response(response) = message else { return None };
     let text = format!("the answer is longer than {FRAME_BYTES_MAX} bytes");
     let error = CallError::invalid(text)
-        .hint("run the command without `--remote`, or read the session in pages");
+        .hint("run the command without `--from-host`, or read the session in pages");
     Some(HostFrame::error(Some(response.request_id.clone()), error))
 }
 

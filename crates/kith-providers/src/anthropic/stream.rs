@@ -6,6 +6,7 @@ use kith_vocab::event::models::FailureKind;
 use super::wire::{AnthropicAnswer, AnthropicEvent, AnthropicTokens, ContentBlock, ContentDelta};
 use crate::answer::{ANSWER_BLOCKS_MAX, AnswerWriter, EventReader, Finish};
 use crate::fault::{Fault, not_json};
+use crate::text_piece::TextPiece;
 
 /// Blocks as they are numbered by the server, and the counts so far.
 #[derive(Default)]
@@ -120,7 +121,7 @@ impl AnthropicReader {
         match kind {
             BlockKind::Call => {
                 let block = answer.begin_call(id.unwrap_or_default())?;
-                answer.grow_call(block, &name.unwrap_or_default(), "");
+                answer.name_call(block, &name.unwrap_or_default());
                 numbered.block = Some(block);
                 numbered.input = input.map(|it| it.get().to_owned()).unwrap_or_default();
             }
@@ -156,7 +157,7 @@ impl AnthropicReader {
         let Some(numbered) = self.blocks.iter_mut().find(|it| it.index == index) else {
             return Err(not_json());
         };
-        let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let filled = |text: Option<TextPiece>| text.filter(|text| !text.is_empty());
         match numbered.kind {
             BlockKind::Text => {
                 let Some(text) = filled(delta.text) else { return Ok(()) };
@@ -164,7 +165,8 @@ impl AnthropicReader {
                 answer.add_text(block, &text);
             }
             BlockKind::Thinking => {
-                let (text, signature) = (filled(delta.thinking), filled(delta.signature));
+                let text = filled(delta.thinking);
+                let signature = delta.signature.filter(|signature| !signature.is_empty());
                 if text.is_none() && signature.is_none() {
                     return Ok(());
                 }

@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use crate::answer::read_member;
 use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
 use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, RequestParts, own_thinking};
+use crate::text_piece::TextPiece;
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
@@ -332,8 +333,8 @@ pub(super) struct AnthropicAnswer<'a> {
 pub(super) struct ContentBlock<'a> {
     #[serde(rename = "type", default, borrow)]
     pub(super) kind: Cow<'a, str>,
-    pub(super) text: Option<String>,
-    pub(super) thinking: Option<String>,
+    pub(super) text: Option<TextPiece>,
+    pub(super) thinking: Option<TextPiece>,
     pub(super) signature: Option<String>,
     pub(super) data: Option<String>,
     pub(super) id: Option<String>,
@@ -345,10 +346,10 @@ pub(super) struct ContentBlock<'a> {
 /// A piece of a block, or of the message.
 #[derive(Deserialize)]
 pub(super) struct ContentDelta {
-    pub(super) text: Option<String>,
-    pub(super) thinking: Option<String>,
+    pub(super) text: Option<TextPiece>,
+    pub(super) thinking: Option<TextPiece>,
     pub(super) signature: Option<String>,
-    pub(super) partial_json: Option<String>,
+    pub(super) partial_json: Option<TextPiece>,
     pub(super) stop_reason: Option<String>,
 }
 

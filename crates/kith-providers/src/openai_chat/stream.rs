@@ -3,6 +3,7 @@
 use super::wire::{CallDelta, ChoiceDelta, Chunk, FunctionDelta};
 use crate::answer::{AnswerWriter, EventReader, Finish, GrowingAnswer, usage_of};
 use crate::fault::{Fault, not_json};
+use crate::text_piece::TextPiece;
 
 /// Calls as they are numbered by the server.
 #[derive(Default)]
@@ -56,8 +57,8 @@ impl ChatReader {
 
     fn grow(&mut self, delta: ChoiceDelta, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         // Servers that know both names for thinking send the same text under each.
-        let thinking = match delta.reasoning_content.as_str() {
-            "" => &delta.reasoning,
+        let thinking = match &delta.reasoning_content {
+            empty if empty.is_empty() => &delta.reasoning,
             text => text,
         };
         if !thinking.is_empty() {
@@ -85,7 +86,7 @@ impl ChatReader {
         let CallDelta { index, id, function } = delta;
         let id = id.unwrap_or_default();
         let FunctionDelta { name, arguments } =
-            function.unwrap_or(FunctionDelta { name: None, arguments: String::new() });
+            function.unwrap_or(FunctionDelta { name: None, arguments: TextPiece::default() });
         let name = name.unwrap_or_default();
         let block = if let Some(block) = self.block_of(index, &id, &name, answer) {
             block

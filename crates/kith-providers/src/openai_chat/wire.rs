@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 use crate::answer::read_member;
 use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
 use crate::render::{NO_TEXT, RenderError, RequestParts, ResultText};
+use crate::text_piece::TextPiece;
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
@@ -326,13 +327,13 @@ pub(super) struct Choice {
 #[derive(Deserialize)]
 pub(super) struct ChoiceDelta {
     #[serde(default, deserialize_with = "text")]
-    pub(super) content: String,
+    pub(super) content: TextPiece,
     #[serde(default, deserialize_with = "text")]
-    pub(super) reasoning_content: String,
+    pub(super) reasoning_content: TextPiece,
     #[serde(default, deserialize_with = "text")]
-    pub(super) reasoning: String,
+    pub(super) reasoning: TextPiece,
     #[serde(default, deserialize_with = "text")]
-    pub(super) refusal: String,
+    pub(super) refusal: TextPiece,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
     /// The form before there were several calls; some servers still use it.
     pub(super) function_call: Option<FunctionDelta>,
@@ -349,7 +350,7 @@ pub(super) struct CallDelta {
 pub(super) struct FunctionDelta {
     pub(super) name: Option<String>,
     #[serde(default, deserialize_with = "arguments")]
-    pub(super) arguments: String,
+    pub(super) arguments: TextPiece,
 }
 
 #[derive(Default, Deserialize)]
@@ -389,14 +390,14 @@ impl Tokens {
 }
 
 /// A string, `null`, or the list of parts that some servers send for one text.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextPiece, D::Error> {
     #[derive(Deserialize)]
     struct ContentPart {
-        text: Option<String>,
+        text: Option<TextPiece>,
     }
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     match raw.as_bytes().first() {
-        Some(b'n') => Ok(String::new()),
+        Some(b'n') => Ok(TextPiece::default()),
         Some(b'[') => {
             let parts: Vec<ContentPart> = serde_json::from_str(raw).map_err(D::Error::custom)?;
             Ok(parts.into_iter().filter_map(|part| part.text).collect())
@@ -406,11 +407,11 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 }
 
 /// A string of JSON as the protocol has it, or the JSON itself as some servers send it.
-fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextPiece, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     match raw.as_bytes().first() {
-        Some(b'n') => Ok(String::new()),
+        Some(b'n') => Ok(TextPiece::default()),
         Some(b'"') => serde_json::from_str(raw).map_err(D::Error::custom),
-        _ => Ok(raw.to_owned()),
+        _ => Ok(TextPiece::from(raw)),
     }
 }

@@ -5,6 +5,7 @@ use kith_vocab::event::models::FailureKind;
 use super::wire::{OutputItem, ResponseObject, ResponsesEvent};
 use crate::answer::{ANSWER_BLOCKS_MAX, AnswerWriter, EventReader, Finish, usage_of};
 use crate::fault::{Fault, not_json};
+use crate::text_piece::TextPiece;
 
 /// Between the parts of a summary, which are paragraphs.
 const PARAGRAPH: &str = "\n\n";
@@ -113,7 +114,7 @@ impl ResponsesReader {
         if kind == ItemKind::Call {
             let id = item.call_id.clone().or_else(|| item.id.clone());
             let block = answer.begin_call(id.unwrap_or_default())?;
-            answer.grow_call(block, item.name.as_deref().unwrap_or_default(), "");
+            answer.name_call(block, item.name.as_deref().unwrap_or_default());
             named.block = Some(block);
         }
         self.add(named)
@@ -142,7 +143,7 @@ impl ResponsesReader {
     fn add_text(
         &mut self,
         place: usize,
-        text: &str,
+        text: &TextPiece,
         answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if text.is_empty() {
@@ -156,7 +157,7 @@ impl ResponsesReader {
     fn think(
         &mut self,
         place: usize,
-        text: &str,
+        text: &TextPiece,
         answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if text.is_empty() {
@@ -165,7 +166,7 @@ impl ResponsesReader {
         let item = &mut self.items[place];
         let block = answer.thinking_in(&mut item.block)?;
         if std::mem::take(&mut item.is_between_parts) {
-            answer.add_thinking(block, PARAGRAPH);
+            answer.add_thinking(block, &TextPiece::from(PARAGRAPH));
         }
         answer.add_thinking(block, text);
         Ok(())
@@ -197,7 +198,7 @@ impl ResponsesReader {
                 if let Some(block) = self.items[place].block {
                     let is_named = answer.call(block).is_some_and(|call| !call.name.is_empty());
                     let name = item.name.as_deref().filter(|_| !is_named).unwrap_or_default();
-                    answer.grow_call(block, name, "");
+                    answer.name_call(block, name);
                     // An item that the tokens did not suffice for is ended too, and says so.
                     if item.status.as_deref() != Some("incomplete") {
                         answer.close_call(block, item.arguments().as_deref());

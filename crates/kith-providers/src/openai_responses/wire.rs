@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use crate::answer::read_member;
 use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
 use crate::render::{NO_TEXT, RenderError, RequestParts, ResultText, own_thinking};
+use crate::text_piece::TextPiece;
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
@@ -322,8 +323,8 @@ pub(super) struct OutputItem<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct OutputPart {
-    pub(super) text: Option<String>,
-    pub(super) refusal: Option<String>,
+    pub(super) text: Option<TextPiece>,
+    pub(super) refusal: Option<TextPiece>,
 }
 
 #[derive(Deserialize)]
@@ -348,7 +349,7 @@ struct IncompleteDetails {
 
 impl<'a> ResponsesEvent<'a> {
     /// The piece of text that the event carries, empty when it has none.
-    pub(super) fn delta(&self) -> String {
+    pub(super) fn delta(&self) -> TextPiece {
         read_member(self.delta).unwrap_or_default()
     }
 
@@ -402,6 +403,9 @@ impl ResponsesTokens {
 fn arguments(raw: &RawValue) -> String {
     match raw.get() {
         "null" => String::new(),
-        text => serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()),
+        text => match serde_json::from_str::<TextPiece>(text) {
+            Ok(piece) => piece.into_whole(),
+            Err(_) => text.to_owned(),
+        },
     }
 }

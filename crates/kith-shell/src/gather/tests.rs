@@ -49,9 +49,22 @@ fn what_git_and_patch_write_is_told() {
         &["Replace /repo/.envrc/a.txt", "Put /repo/.envrc", "Move /repo/a.txt"],
     );
     check(
-        "git -C sub mv a.txt b.txt",
-        &["Replace /repo/b.txt/a.txt", "Put /repo/b.txt", "Move /repo/a.txt"],
+        "git -C sub -C deep mv -f a.txt b.txt",
+        &[
+            "Replace /repo/sub/deep/b.txt/a.txt",
+            "Put /repo/sub/deep/b.txt",
+            "Move /repo/sub/deep/a.txt",
+        ],
     );
+    check("git -C sub archive -o .envrc HEAD", &["Replace /repo/sub/.envrc"]);
+    check(
+        "git -C /srv/x mv a.txt ~/b.txt",
+        &["Replace /home/x/b.txt/*", "Put /home/x/b.txt", "Move /srv/x/a.txt", "Read /srv/x"],
+    );
+    check("git bundle create x.bundle HEAD", &["Replace /repo/x.bundle"]);
+    check("git -C sub bundle create -q new --all", &["Replace /repo/sub/new"]);
+    check("git bundle create - HEAD", &[]);
+    check("git bundle verify x.bundle", &["Read /repo/x.bundle"]);
     check("git archive -o .envrc HEAD", &["Replace /repo/.envrc"]);
     check("git archive -o.envrc HEAD", &["Replace /repo/.envrc"]);
     check("git archive --outp=.envrc HEAD", &["Replace /repo/.envrc"]);

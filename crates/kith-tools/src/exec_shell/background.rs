@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ use crate::sandbox::spec::CommandSpec;
 
 /// Commands of all sessions that run at a time.
 const BACKGROUND_COMMANDS_MAX: usize = 16;
+/// Commands that have ended and whose last output nobody has read yet. The oldest is forgotten first.
+const ENDED_COMMANDS_MAX: usize = 16;
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 6;
 /// Bytes read from a pipe at once.
@@ -42,12 +45,15 @@ pub trait BackgroundNotes: Send + Sync {
 /// The commands of a house that run in the background.
 #[derive(Default)]
 pub struct BackgroundCommands {
-    commands: Mutex<BTreeMap<(SessionId, String), Arc<BackgroundCommand>>>,
+    n_started: AtomicU64,
+    commands: Mutex<CommandTable>,
     notes: Option<Box<dyn BackgroundNotes>>,
 }
 
 pub(crate) struct BackgroundCommand {
     pub(crate) id: String,
+    /// Counts the commands of this host.
+    number: u64,
     pub(crate) trust: Trust,
     stopper: CommandStopper,
     output: Mutex<FileOutput>,
@@ -77,7 +83,7 @@ pub(crate) struct NewOutput {
 
 impl BackgroundCommands {
     pub fn new(notes: Box<dyn BackgroundNotes>) -> BackgroundCommands {
-        BackgroundCommands { commands: Mutex::default(), notes: Some(notes) }
+        BackgroundCommands { notes: Some(notes), ..BackgroundCommands::default() }
     }
 
     /// The ids of a session's commands that this host knows.
@@ -103,6 +109,19 @@ impl BackgroundCommands {
         tokio::time::timeout(time_max, all_gone).await.ok();
     }
 
+    /// Ends the commands of a session that is gone, and forgets them.
+    pub fn end_of(&self, session: SessionId) {
+        let mut commands = self.commands();
+        commands.retain(|(of, _), command| {
+            let stays = *of != session;
+            if !stays {
+                command.stop(CommandStop::Stopped);
+            }
+            stays
+        });
+        self.note(commands.keys());
+    }
+
     pub(super) fn start(
         &self,
         (session, call): (SessionId, &CallId),
@@ -121,14 +140,17 @@ impl BackgroundCommands {
             let message = format!("{n_running} commands run in the background already; stop one");
             return Err(io::Error::other(message));
         }
+        forget_oldest_ended(&mut commands);
         let output = FileOutput { file: nameless_file()?, bytes: 0, read_to: 0 };
+        let number = self.n_started.fetch_add(1, Ordering::Relaxed);
         self.note(commands.keys().chain([&key]));
         let started = start(supervisor, spec).and_then(|(pipe, running)| {
             let (end, grown) = (watch::Sender::new(None), watch::Sender::new(0));
             let (output, reason) = (Mutex::new(output), Mutex::default());
             let stopper = running.stopper()?;
             let command =
-                Arc::new(BackgroundCommand { id, trust, stopper, output, reason, end, grown });
+                BackgroundCommand { id, number, trust, stopper, output, reason, end, grown };
+            let command = Arc::new(command);
             let reader = Arc::clone(&command);
             std::thread::Builder::new()
                 .name("background command".to_owned())
@@ -167,9 +189,25 @@ impl BackgroundCommands {
         notes.keep(&running);
     }
 
-    fn commands(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<BackgroundCommand>>> {
+    fn commands(&self) -> MutexGuard<'_, CommandTable> {
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type CommandTable = BTreeMap<(SessionId, String), Arc<BackgroundCommand>>;
+
+/// Makes room: what nobody reads must not keep files for as long as the host lives.
+fn forget_oldest_ended(commands: &mut CommandTable) {
+    let mut ended: Vec<(u64, (SessionId, String))> = commands
+        .iter()
+        .filter(|(_, command)| command.end.borrow().is_some())
+        .map(|(key, command)| (command.number, key.clone()))
+        .collect();
+    ended.sort_unstable();
+    let n_too_many = (ended.len() + 1).saturating_sub(ENDED_COMMANDS_MAX);
+    for (_, key) in ended.into_iter().take(n_too_many) {
+        commands.remove(&key);
     }
 }
 

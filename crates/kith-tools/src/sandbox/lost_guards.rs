@@ -70,12 +70,7 @@ impl GuardWatch {
         let mut polled = vec![PollFd::new(&self.mounts, PollFlags::PRI)];
         polled.extend(self.moves.0.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
         while poll(&mut polled, None) == Err(Errno::INTR) {}
-        // To the first process of a namespace that means all others in it; to any other one it would
-        // mean all of the user's.
-        if rustix::process::getpid().is_init() {
-            // If there is none left, that is what was wanted.
-            rustix::process::kill_process_group(Pid::INIT, Signal::KILL).ok();
-        }
+        kill_all_others();
     }
 
     /// Why the command must not count as ended by itself: a sentence.
@@ -90,6 +85,16 @@ impl GuardWatch {
     /// The first path that is not covered any more.
     fn lost(&self) -> Option<&Path> {
         self.paths.iter().map(PathBuf::as_path).find(|it| !is_covered(it))
+    }
+}
+
+/// Kills every other process of this PID namespace. None of them can start another one meanwhile.
+pub(super) fn kill_all_others() {
+    // To the first process of a namespace that means all others in it; to any other one it would
+    // mean all of the user's.
+    if rustix::process::getpid().is_init() {
+        // If there is none left, that is what was wanted.
+        rustix::process::kill_process_group(Pid::INIT, Signal::KILL).ok();
     }
 }
 

@@ -195,9 +195,16 @@ impl MountTable {
 
     /// What a path leads to, where it really lies.
     fn add_existing(&mut self, path: &Path, kind: MountKind) {
-        if let Ok(real) = fs::canonicalize(path)
-            && !is_kernels(&real)
+        // Most are not there, and one look says so; to be resolved, every part is looked at.
+        if fs::symlink_metadata(path).is_ok()
+            && let Ok(real) = fs::canonicalize(path)
         {
+            self.add_real(real, kind);
+        }
+    }
+
+    fn add_real(&mut self, real: PathBuf, kind: MountKind) {
+        if !is_kernels(&real) {
             self.0.entry(real).or_insert(kind);
         }
     }
@@ -208,7 +215,7 @@ impl MountTable {
         let is_wide = real.parent().is_none()
             || places.user_home.as_ref().is_some_and(|home| home.starts_with(&real));
         if !is_wide && !self.shows(&real) && !real.starts_with(&places.workspace) {
-            self.add_existing(&real, kind);
+            self.add_real(real, kind);
         }
     }
 

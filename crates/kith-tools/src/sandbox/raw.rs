@@ -1,15 +1,16 @@
-//! The three system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
+//! The four system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
 //!
 //! All take plain numbers and memory that outlives the call, so each is sound on its own. They stand
 //! here so that all of it can be read at once.
 
 #![allow(
     unsafe_code,
-    reason = "`clone` with namespaces, `mount_setattr` and `close_range` have no safe wrapper"
+    reason = "`clone` with namespaces, `mount_setattr`, `close_range` and `SO_PEERPIDFD` have no safe wrapper"
 )]
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -71,4 +72,28 @@ pub(super) fn close_inherited() -> io::Result<()> {
     // is closed behind the back of its owner.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The process that made the connection of which this is the other end.
+pub(super) fn peer_pidfd(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut pidfd: libc::c_int = -1;
+    let mut size = libc::socklen_t::try_from(size_of::<libc::c_int>()).map_err(io::Error::other)?;
+    // SAFETY: the kernel writes a number of this size into memory that lives until the call returns.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            std::ptr::from_mut(&mut pidfd).cast(),
+            &raw mut size,
+        )
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if pidfd < 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // SAFETY: the kernel has just opened it for this call, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd) })
 }

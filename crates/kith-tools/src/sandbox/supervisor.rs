@@ -10,7 +10,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,11 +18,12 @@ use std::sync::Arc;
 use kith_home::placeholder::Placeholder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
 
 use super::gitlinks::Repositories;
 use super::inside::{self, SandboxFault};
-use super::lost_guards::GuardWatch;
+use super::lost_guards::{GuardWatch, kill_all_others};
 use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 
@@ -32,6 +32,9 @@ use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 const KILL_ROUNDS_MAX: usize = 4096;
 /// Bytes of a reason why a command did not start.
 const TROUBLE_BYTES_MAX: u64 = 4096;
+
+/// Has no input, and takes any output.
+const NOWHERE: &str = "/dev/null";
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -52,10 +55,10 @@ fn serve() -> io::Result<()> {
     let mut line = String::new();
     let limit = SPEC_BYTES_MAX as u64;
     BufReader::new(Read::by_ref(&mut control).take(limit)).read_line(&mut line)?;
-    let mut held = Vec::new();
+    let mut left = TidyWork::default();
     let end = match serde_json::from_str::<CommandSpec>(&line) {
         // Until it is cloned, nothing has run.
-        Ok(spec) => supervise(&spec, &control, &mut held)
+        Ok(spec) => supervise(&spec, &control, &mut left)
             .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string())),
         Err(error) => {
             CommandEnd::NotStarted(format!("the supervisor cannot read its command: {error}"))
@@ -65,24 +68,53 @@ fn serve() -> io::Result<()> {
     answer.push(b'\n');
     control.write_all(&answer)?;
     control.shutdown(std::net::Shutdown::Both)?;
-    // After the answer: some disks take long to remove a folder, and the next command uses it again.
-    drop(held);
-    Ok(())
+    left.finish()
+}
+
+/// What is done after the answer, because nobody needs to wait for it.
+#[derive(Default)]
+struct TidyWork {
+    /// The first process of a sandbox in which nothing else runs any more. The kernel takes long to end
+    /// it: it takes the namespaces down, and waits for all processors meanwhile.
+    first: Option<Pid>,
+    /// Some disks take long to remove a folder, and the next command may use it again.
+    held: Vec<Placeholder>,
+}
+
+impl TidyWork {
+    fn finish(self) -> io::Result<()> {
+        // Whoever reads what the command prints waits until nobody can print any more.
+        silence_output()?;
+        if let Some(first) = self.first {
+            rustix::process::waitpid(Some(first), WaitOptions::empty())?;
+        }
+        // Not before: a mount is gone when what is beneath it is.
+        drop(self.held);
+        Ok(())
+    }
+}
+
+/// Lets go of what this process would print to.
+fn silence_output() -> io::Result<()> {
+    let nowhere = rustix::fs::open(NOWHERE, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    Ok(rustix::stdio::dup2_stderr(&nowhere)?)
 }
 
 fn supervise(
     spec: &CommandSpec,
     control: &UnixStream,
-    held: &mut Vec<Placeholder>,
+    left: &mut TidyWork,
 ) -> io::Result<CommandEnd> {
     rustix::stdio::dup2_stdin(input(spec)?)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     if let Some(view) = &spec.view {
-        hold_placeholders(view, held)?;
+        hold_placeholders(view, &mut left.held)?;
     }
     let repositories = spec.view.as_ref().map(Repositories::of);
-    let end = run(spec, control)?;
-    let cleaned = kill_what_is_left();
+    let end = run(spec, control, left)?;
+    // Where the first process of a sandbox is only about to end, nothing else is there.
+    let cleaned = if left.first.is_none() { kill_what_is_left() } else { Ok(()) };
     if let (Some(repositories), Some(view)) = (repositories, &spec.view) {
         repositories.disarm_new(view);
     }
@@ -97,7 +129,7 @@ fn supervise(
 
 /// The file that the command reads from. A pipe that nobody writes to is not waited for.
 fn input(spec: &CommandSpec) -> io::Result<File> {
-    let path = spec.stdin.as_deref().unwrap_or(Path::new("/dev/null"));
+    let path = spec.stdin.as_deref().unwrap_or(Path::new(NOWHERE));
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
     let flags = rustix::fs::fcntl_getfl(&file)?;
@@ -131,7 +163,7 @@ struct SupervisorPipes {
 }
 
 /// An error means that nothing has run.
-fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
+fn run(spec: &CommandSpec, control: &UnixStream, left: &mut TidyWork) -> io::Result<CommandEnd> {
     let pipes = SupervisorPipes { alive: io::pipe()?, trouble: io::pipe()?, status: io::pipe()? };
     let flags = match &spec.view {
         Some(view) if view.has_network => NAMESPACES,
@@ -147,7 +179,7 @@ fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
             return Ok(CommandEnd::NotStarted(message));
         }
     };
-    let followed = follow(pid, pipes, control);
+    let followed = follow(pid, pipes, control, left);
     Ok(followed.unwrap_or_else(|error| {
         // It must not go on when nobody follows it.
         rustix::process::kill_process(pid, Signal::KILL).ok();
@@ -155,49 +187,62 @@ fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
     }))
 }
 
-/// Follows the first process to its end.
-fn follow(pid: Pid, pipes: SupervisorPipes, control: &UnixStream) -> io::Result<CommandEnd> {
-    let SupervisorPipes { alive: (_, _alive), trouble, status } = pipes;
-    drop((trouble.1, status.1));
-    let first = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    let was_stopped = wait_for(&first, control)?;
-    rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
-    if was_stopped {
+/// Follows the command to its end, and the first process too unless that said that it is alone.
+fn follow(
+    pid: Pid,
+    pipes: SupervisorPipes,
+    control: &UnixStream,
+    left: &mut TidyWork,
+) -> io::Result<CommandEnd> {
+    let SupervisorPipes { alive, trouble, status } = pipes;
+    // Kept open: the first process ends when it closes.
+    let _alive = alive.1;
+    drop((alive.0, trouble.1, status.1));
+    if is_stopped_first(&status.0, control)? {
+        rustix::process::kill_process(pid, Signal::KILL)?;
+        rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
         return Ok(CommandEnd::Stopped);
     }
-    // Only the first process could still hold the other ends, and it is gone. Both texts fit into
-    // the buffer of a pipe, so it never waited for a reader.
-    let said = |pipe: PipeReader| {
-        let mut text = String::new();
-        pipe.take(TROUBLE_BYTES_MAX).read_to_string(&mut text).map(|_| text)
-    };
-    let reason = said(trouble.0)?;
+    // Both texts fit into the buffer of a pipe, so nobody has waited for a reader.
+    let mut word = String::new();
+    BufReader::new(status.0.take(TROUBLE_BYTES_MAX)).read_line(&mut word)?;
+    let word: Option<FirstWord> = serde_json::from_str(&word).ok();
+    if word.as_ref().is_some_and(|it| it.is_alone) {
+        left.first = Some(pid);
+    } else {
+        rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
+    }
+    // Of those who held the other end, the command has ended and the first process has let go of it.
+    let mut reason = String::new();
+    trouble.0.take(TROUBLE_BYTES_MAX).read_to_string(&mut reason)?;
     if !reason.is_empty() {
         return Ok(CommandEnd::NotStarted(reason));
     }
     // Without a word the first process was killed, by the system for want of memory.
     let killed = CommandEnd::Killed(Signal::KILL.as_raw());
-    Ok(serde_json::from_str(&said(status.0)?).unwrap_or(killed))
+    Ok(word.map_or(killed, |it| it.end))
 }
 
-/// Waits until the first process has ended; kills it if the host goes away or asks for it, also while
-/// the sandbox is being made. True if it did.
-fn wait_for(first: &OwnedFd, control: &UnixStream) -> io::Result<bool> {
-    let mut was_stopped = false;
+/// What the first process says when the command has ended.
+#[derive(Serialize, Deserialize)]
+struct FirstWord {
+    end: CommandEnd,
+    /// Nothing that the command has started is left.
+    is_alone: bool,
+}
+
+/// Waits until the first process has said something or has ended, or until the host goes away or asks
+/// for the end, also while the sandbox is being made. True if the host was first.
+fn is_stopped_first(status: &PipeReader, control: &UnixStream) -> io::Result<bool> {
     loop {
-        let mut polled = vec![PollFd::new(first, PollFlags::IN)];
-        if !was_stopped {
-            polled.push(PollFd::new(control, PollFlags::IN));
-        }
+        let mut polled = [PollFd::new(status, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
         match poll(&mut polled, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            polled => polled?,
-        };
-        if !polled[0].revents().is_empty() {
-            return Ok(was_stopped);
+            Err(rustix::io::Errno::INTR) => (),
+            ready => {
+                ready?;
+                return Ok(polled[0].revents().is_empty());
+            }
         }
-        was_stopped = true;
-        rustix::process::pidfd_send_signal(first, Signal::KILL)?;
     }
 }
 
@@ -245,26 +290,42 @@ fn be_first(spec: &CommandSpec, pipes: SupervisorPipes, (uid, gid): (u32, u32)) 
     });
     // Open in the command until it has started, and no longer here.
     drop(trouble);
-    let end = match watch {
+    // If it fails, whoever reads what the command prints waits until this process has ended too.
+    silence_output().ok();
+    let word = match watch {
         Some(watch) => watched(command, watch),
-        None => reap_until(command),
+        None => FirstWord { end: reap_until(command), is_alone: false },
     };
-    tell(&status, &serde_json::to_string(&end).unwrap_or_default());
+    tell(&status, &(serde_json::to_string(&word).unwrap_or_default() + "\n"));
     std::process::exit(0)
 }
 
-/// Waits for the end of the command, and brings it about when a guard is lost.
-fn watched(command: Pid, watch: GuardWatch) -> CommandEnd {
+/// Waits for the end of the command, and brings it about when a guard is lost. Ends what it left behind.
+fn watched(command: Pid, watch: GuardWatch) -> FirstWord {
     let watch = Arc::new(watch);
     let watching = Arc::clone(&watch);
     // Not in a process of its own: the command could end that one.
     let thread = std::thread::Builder::new().spawn(move || watching.end_all_when_lost());
-    if let Err(error) = thread {
-        return CommandEnd::Ended(format!("cannot watch what is protected: {error}"));
-    }
-    let end = reap_until(command);
+    let end = match thread {
+        Ok(_) => reap_until(command),
+        Err(error) => CommandEnd::Ended(format!("cannot watch what is protected: {error}")),
+    };
+    let is_alone = end_all_others();
     // Also if it was quicker to end than to be ended.
-    watch.reason().map_or(end, CommandEnd::Ended)
+    FirstWord { end: watch.reason().map_or(end, CommandEnd::Ended), is_alone }
+}
+
+/// Ends every other process of the sandbox, and waits until they are gone. Said here, because the host
+/// need not wait then until the kernel has taken the sandbox down.
+fn end_all_others() -> bool {
+    kill_all_others();
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => (),
+            // Whoever loses its parent becomes a child of the first process: without one it is alone.
+            Err(error) => return error == rustix::io::Errno::CHILD,
+        }
+    }
 }
 
 fn enter(

@@ -32,27 +32,47 @@ pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     ]
 }
 
-/// Starts the daemon, and waits until it says where it listens.
+/// Starts the daemon, and waits until it is ready.
 fn start(ground: &Ground, house: &RealHouse) -> (Child, Duration) {
     let began = Instant::now();
-    let mut daemon = Command::new(&ground.kith)
+    let (daemon, _) = ready(up(ground, house));
+    (daemon, began.elapsed())
+}
+
+/// Starts the daemon with a model that is asked at an address; returns where it listens.
+pub(crate) fn start_with_model(ground: &Ground, house: &RealHouse, url: &str) -> (Child, String) {
+    let mut up = up(ground, house);
+    up.env("OPENAI_API_KEY", "none").env("OPENAI_BASE_URL", url).env_remove("ANTHROPIC_API_KEY");
+    let (daemon, line) = ready(up);
+    let (_, address) = line.split_once("http://").expect("it says where it listens");
+    let end = address.find(|it: char| !it.is_ascii_digit() && !".:".contains(it));
+    let address = &address[..end.unwrap_or(address.len())];
+    (daemon, address.to_owned())
+}
+
+fn up(ground: &Ground, house: &RealHouse) -> Command {
+    let mut command = Command::new(&ground.kith);
+    command
         .args(["up", "--port", "0", "--home"])
         .arg(&house.dir)
         .current_dir(&house.dir)
         .env("HOME", user_home(&house.dir))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("kith can be started");
+        .stderr(Stdio::null());
+    command
+}
+
+fn ready(mut up: Command) -> (Child, String) {
+    let mut daemon = up.spawn().expect("kith can be started");
     let stdout = daemon.stdout.take().expect("its output is piped");
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).expect("it says something");
     assert!(line.contains("serves http"), "{line}");
-    (daemon, began.elapsed())
+    (daemon, line)
 }
 
-fn stop(mut daemon: Child) {
+pub(crate) fn stop(mut daemon: Child) {
     let pid = daemon.id().to_string();
     let status = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(status.expect("kill can be started").success(), "kill failed");

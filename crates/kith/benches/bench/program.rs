@@ -12,6 +12,7 @@
 //! - [`huge`]: a session of a gigabyte; only when it is asked for by name.
 //! - [`memory`]: what an open session and an idle thread cost.
 //! - [`daemon`]: the daemon, until it is ready and at rest.
+//! - [`fan_out`]: one session with a thousand clients.
 //! - [`unbuilt`]: figures whose subject does not exist yet.
 //! - [`bench_house`], [`figure`], [`conversation`]: what it is done with.
 
@@ -22,6 +23,7 @@ mod commands;
 mod control;
 mod conversation;
 mod daemon;
+mod fan_out;
 mod figure;
 mod huge;
 mod memory;
@@ -60,7 +62,7 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 12] = [
+const PARTS: [(&str, Part); 13] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
@@ -72,6 +74,7 @@ const PARTS: [(&str, Part); 12] = [
     ("sessions", sessions::measure),
     ("memory", memory::measure),
     ("daemon", daemon::measure),
+    ("fan_out", fan_out::measure),
     ("unbuilt", unbuilt::list),
 ];
 

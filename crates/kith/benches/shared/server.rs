@@ -27,6 +27,7 @@ pub(crate) const FLAG: &str = "--serve";
 pub(crate) const NOTE: &str = "note.txt";
 const CALLS_PATH: &str = "/calls/";
 const STREAM_PATH: &str = "/stream/";
+const STAMPS_PATH: &str = "/stamps/";
 const EFFECTS_PATH: &str = "/effects/";
 /// What commands append to; it stands in the folder that the program works in.
 pub(crate) const EFFECTS: &str = "effects.txt";
@@ -35,8 +36,14 @@ pub(crate) const FOR: &str = " for ";
 /// 500 tokens a second, for half a minute.
 const STREAM_PAUSE: Duration = Duration::from_millis(2);
 const STREAM_TOKENS: usize = 15_000;
+/// 100 pieces a second, for twenty seconds, each of which is the time at which it was sent.
+const STAMP_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const STAMPS: usize = 2_000;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+const STREAM_HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// One request as the server saw it.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +95,11 @@ impl ServerProcess {
     /// The address at which an answer streams for long.
     pub(crate) fn url_that_streams(&self) -> String {
         format!("http://{}/v1{STREAM_PATH}1", self.address)
+    }
+
+    /// The address at which every piece of an answer is the time of its sending.
+    pub(crate) fn url_that_stamps(&self) -> String {
+        format!("http://{}/v1{STAMPS_PATH}1", self.address)
     }
 
     /// What was asked since this was called last.
@@ -194,8 +206,10 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
             stream.write_all(log.as_bytes()).await?;
             return stream.shutdown().await;
         }
-        if request.streams {
-            return stream_words(&mut stream).await;
+        match request.streamed {
+            Some(Streamed::Words) => return stream_words(&mut stream).await,
+            Some(Streamed::Stamps) => return stream_stamps(&mut stream).await,
+            None => (),
         }
         if request.is_last {
             stream.write_all(&shared.words).await?;
@@ -214,18 +228,53 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
 
 /// Words, ten to a line, until they are over or the client goes away.
 async fn stream_words(stream: &mut AsyncStream) -> io::Result<()> {
-    let head =
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(STREAM_HEAD.as_bytes()).await?;
     let mut pace = tokio::time::interval(STREAM_PAUSE);
     for n in 1..=STREAM_TOKENS {
         pace.tick().await;
         let word = if n % 10 == 0 { "word\n\n" } else { "word " };
         let delta = json!({"choices": [{"index": 0, "delta": {"content": word}}]});
         let event = format!("data: {delta}\n\n");
-        stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes()).await?;
+        stream.write_all(chunk(&event).as_bytes()).await?;
     }
     stream.shutdown().await
+}
+
+/// Microseconds since 1970, one number to a piece, and a proper end.
+async fn stream_stamps(stream: &mut AsyncStream) -> io::Result<()> {
+    stream.write_all(STREAM_HEAD.as_bytes()).await?;
+    let mut pace = tokio::time::interval(STAMP_PAUSE);
+    let choice = |delta: Value, reason: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]});
+    for _ in 0..STAMPS {
+        pace.tick().await;
+        let text = format!("{} ", WallClock::micros());
+        let event = format!("data: {}\n\n", choice(json!({"content": text}), Value::Null));
+        stream.write_all(chunk(&event).as_bytes()).await?;
+    }
+    let end = format!("data: {}\n\ndata: [DONE]\n\n", choice(json!({}), json!("stop")));
+    stream.write_all(chunk(&end).as_bytes()).await?;
+    stream.write_all(b"0\r\n\r\n").await?;
+    stream.shutdown().await
+}
+
+/// A piece of a body whose length was not said.
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+/// What an answer that comes bit by bit consists of.
+enum Streamed {
+    Words,
+    Stamps,
+}
+
+impl Streamed {
+    fn asked_for_in(head: &str) -> Option<Streamed> {
+        if head.contains(STREAM_PATH) {
+            return Some(Streamed::Words);
+        }
+        head.contains(STAMPS_PATH).then_some(Streamed::Stamps)
+    }
 }
 
 struct Request {
@@ -234,7 +283,7 @@ struct Request {
     is_get: bool,
     n_results: usize,
     is_last: bool,
-    streams: bool,
+    streamed: Option<Streamed>,
     /// The message whose turn is to have effects.
     effect_for: Option<String>,
 }
@@ -278,7 +327,7 @@ async fn read_request(
         is_get: head.starts_with("get "),
         n_results,
         is_last: n_results >= n_calls.unwrap_or(1),
-        streams: head.contains(STREAM_PATH),
+        streamed: Streamed::asked_for_in(&head),
         effect_for,
     };
     bytes.drain(..head_len + length);

@@ -9,7 +9,7 @@ use super::{CWD, SESSION, SESSION_DEFAULT, THREAD};
 const SLUG: &str = "Name of the script: `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`, in segments joined by `/`";
 const TITLE: &str = "Title of the script, in any language";
 
-/// Start a new session of this folder's thread, empty or with the history of priming scripts
+/// Start a new session in this folder, empty or with the history of priming scripts
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith new --prime individual/main/probe\n  \
                         kith new --prime team_shared/manners --hide-primed")]

@@ -115,7 +115,7 @@ pub(crate) enum SessionCommand {
 pub(crate) struct SessionShow {
     #[arg(help = SESSION_DEFAULT)]
     pub(crate) session: Option<String>,
-    /// Show every event, including those a transcript leaves out
+    /// Show every event with its time and kind, including those a transcript leaves out
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -81,6 +81,11 @@ fn hint_for_argument(argument: &str) -> Option<String> {
             "`kith resume SESSION` opens a session; `kith session ls` lists them".to_owned()
         }
         "-m" => "the option is `--model`".to_owned(),
+        "--prime" => {
+            "`kith new --prime SCRIPT` starts a session with the script, and `kith` goes on \
+                      with it; `kith ask --prime SCRIPT TEXT` asks at once"
+                .to_owned()
+        }
         "--yolo" | "--full-auto" | "--dangerously-skip-permissions" => {
             "`mode` in `[policy]` of kith.toml decides what is asked before it runs".to_owned()
         }

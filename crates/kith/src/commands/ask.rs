@@ -11,6 +11,7 @@ use kith_host::calls::message::{
     Acknowledgement, MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName,
     SendMessage, TurnEnd,
 };
+use kith_host::calls::session::CreateDialog;
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::{Blame, CallError, ErrorCode};
@@ -19,14 +20,15 @@ use kith_host::models::DEMO_LABEL;
 use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::messages::StopReason;
+use kith_vocab::header::Priming;
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::session_name::named_session;
 use super::{
-    CommandResult, client_of, house_of, leave, print_form, print_notes, remote, settings_of,
-    thread_of,
+    CommandResult, client_of, counted, house_of, leave, new, print_form, print_notes, remote,
+    settings_of, thread_of,
 };
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::screen::{Live, Quiet, Screen, StreamJson};
@@ -65,11 +67,21 @@ pub(super) async fn run_as(
         _ => message,
     };
     let attachments = read_files(&args.attach, expected.wire)?;
-    let message = SendMessage { agent_id, running_behavior, attachments, ..message };
+    let mut message = SendMessage { agent_id, running_behavior, attachments, ..message };
+    let dialog = primed_dialog(shared, &house, &message, &args)?;
     let client = client_of(shared, house);
+    let mut stop = StopSignal::listen()?;
+    if let Some(dialog) = dialog {
+        match primed_session(&client, dialog).await {
+            Ok(session) => message.target = MessageTarget::Session(session),
+            Err(error) => {
+                leave(client, &mut stop).await;
+                return Err(error);
+            }
+        }
+    }
 
     let shown = TurnDisplay::new(shared.json, args.stream_json);
-    let mut stop = StopSignal::listen()?;
     let sent = send(&client, message, shown.screen(), &mut stop).await;
     shown.end_line();
     let printed = sent.and_then(|told| {
@@ -82,6 +94,31 @@ pub(super) async fn run_as(
     // The answer is printed; clients that attached meanwhile are still answered.
     leave(client, &mut stop).await;
     printed
+}
+
+/// The request for the session that `--prime` asks for. Scripts that cannot be used are refused here,
+/// before anything is made.
+fn primed_dialog(
+    shared: &GlobalArgs,
+    house: &House,
+    message: &SendMessage,
+    args: &Ask,
+) -> Result<Option<CreateDialog>, CallError> {
+    let Some(agent_id) = message.agent_id.clone().filter(|_| !args.prime.is_empty()) else {
+        return Ok(None);
+    };
+    let script_refs = new::script_refs(shared, house, &agent_id, args.prime.clone())?;
+    let priming = Priming { script_refs, show_in_ui: true };
+    Ok(Some(new::dialog(house, agent_id, message.thread_id.clone(), priming)))
+}
+
+/// Creates a session with the history of scripts, and says so.
+async fn primed_session(client: &Client, dialog: CreateDialog) -> Result<String, CallError> {
+    let told = client.call(dialog).await?;
+    print_notes(&told.notes);
+    let (id, primed) = (told.data.session_id, counted(told.data.primed as u64, "event"));
+    ui::note(&format!("started session {} with {primed} primed", short(id)));
+    Ok(id.to_string())
 }
 
 /// How a turn is shown while it runs.

@@ -15,7 +15,7 @@ use kith_host::settings::Settings;
 use kith_host::words::short;
 
 use super::forms::{CompletionsForm, ManForm, ManListForm};
-use super::{CommandResult, call, house_of, print_form};
+use super::{CommandResult, call, follow, house_of, print_form};
 use crate::program::args::completions::{COMPLETE, Complete, CompletionsArgs, ManArgs, Shell};
 use crate::program::args::{GlobalArgs, Invocation};
 use crate::program::completing::{Completion, HouseWords, ShellWord, complete};
@@ -138,7 +138,8 @@ async fn house_words(shared: &GlobalArgs, words: HouseWords) -> Result<Vec<Shell
     let agent_id = shared.agent_id();
     Ok(match words {
         HouseWords::Sessions => {
-            let rows = call(shared, ListSessions { agent_id }).await?.data.sessions.into_iter();
+            let listed = follow(shared, ListSessions { agent_id }, |_| ()).await?;
+            let rows = listed.data.sessions.into_iter();
             candidates(rows.map(|row| (short(row.session_id), row.title.unwrap_or_default())))
         }
         HouseWords::Agents => {

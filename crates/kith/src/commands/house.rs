@@ -16,7 +16,7 @@ use crate::program::args::{GlobalArgs, Prompt};
 use crate::program::progress::ProgressLine;
 use crate::program::ui::{self, Emphasis};
 
-pub(crate) async fn check(shared: &GlobalArgs) -> CommandResult {
+pub(crate) async fn check(shared: &GlobalArgs, is_verbose: bool) -> CommandResult {
     let report = match house_of(shared) {
         Ok(house) => {
             let (agent_id, cwd) = (shared.agent_id(), house.cwd.display().to_string());
@@ -39,6 +39,9 @@ pub(crate) async fn check(shared: &GlobalArgs) -> CommandResult {
             };
             let rest = format!("  {:12}  {}", check.name, check.detail);
             ui::line_with(&format!("{state:4}"), emphasis, &rest);
+            for fact in check.facts.iter().filter(|_| is_verbose) {
+                ui::line(&format!("      {:12}  - {fact}", ""));
+            }
             if let Some(fix) = &check.fix {
                 ui::line(&format!("      {:12}  -> {fix}", ""));
             }

@@ -5,7 +5,6 @@ pub(crate) mod list;
 
 use std::process::ExitCode;
 
-use jiff::tz::TimeZone;
 use kith_host::call::Response;
 use kith_host::calls::session::{
     DescribeSession, HitKind, RemoveSession, RenameSession, RepairSession, ReplayReport,
@@ -16,7 +15,7 @@ use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
 use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::host::upkeep::checked_title;
-use kith_host::words::{place_in_words, short, size_in_words};
+use kith_host::words::{local_zone, place_in_words, short, size_in_words};
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
@@ -25,14 +24,14 @@ use serde::Serialize;
 
 use super::session_name::named_session;
 use super::{
-    CommandResult, ask, call, call_reading, exit_of_check, follow, house_of, local_time, remote,
-    settings_of,
+    CommandResult, ask, call, exit_of_check, follow, house_of, local_time, remote, settings_of,
 };
 use super::{print_answer, print_form, print_notes};
 use crate::program::args::session::{SessionCommand, SessionRm, SessionShow};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::branches::drawn;
 use crate::program::progress::ProgressLine;
+use crate::program::transcript::event_list::event_list;
 use crate::program::ui::ErrorForm;
 use crate::program::{transcript, ui};
 
@@ -63,7 +62,7 @@ async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
     let told = call(shared, ShowSession { session }).await?;
     Ok(print_answer(shared, &told, |SessionView { header, events, leaf, .. }| {
         if args.all {
-            return events.iter().for_each(ui::json);
+            return ui::lines(event_list(events, *leaf, &local_zone()));
         }
         let text = transcript::transcript(header, events, *leaf);
         if !text.is_empty() {
@@ -202,14 +201,14 @@ async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandRes
     // Without an index, or while it is built anew, every session is read.
     let progress = ProgressLine::begin("Searching");
     let query = SearchSessions { query: words.join(" "), limit };
-    let told = call_reading(shared, query, &progress).await;
+    let told = follow(shared, query, progress.sessions_read()).await;
     drop(progress);
     let told = told?;
     Ok(print_answer(shared, &told, |found| {
         if found.hits.is_empty() {
             return ui::note("no messages match all of these words");
         }
-        let zone = TimeZone::system();
+        let zone = local_zone();
         ui::lines(found.hits.iter().map(|hit| {
             let time = local_time(&hit.ts, &zone).unwrap_or_else(|| hit.ts.clone());
             let kind = match hit.kind {
@@ -218,7 +217,8 @@ async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandRes
                 HitKind::Summary => "summary",
                 HitKind::Title => "title",
             };
-            format!("{}  {time}  {kind:<7}  {}", short(hit.session_id), hit.text)
+            let branch = if hit.is_abandoned { "  (on another branch)" } else { "" };
+            format!("{}  {time}  {kind:<7}  {}{branch}", short(hit.session_id), hit.text)
         }));
         if u32::try_from(found.hits.len()).is_ok_and(|n| n == limit) {
             ui::note("there may be more; raise `--limit` to see them");

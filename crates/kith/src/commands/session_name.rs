@@ -5,7 +5,7 @@ use kith_host::calls::thread::FindCurrentSession;
 use kith_host::error::{CallError, ErrorCode};
 use kith_vocab::ids::SessionId;
 
-use super::{call, house_of};
+use super::{call, follow, house_of};
 use crate::program::args::GlobalArgs;
 
 /// The session that is named, as the host understands it. Without a name, and as `current`, it is the
@@ -21,7 +21,8 @@ pub(super) async fn named_session(
                 .hint("name a session; `kith session ls` lists them")),
         },
         Some("latest") if shared.agent().is_some() => {
-            let listed = call(shared, ListSessions { agent_id: shared.agent_id() }).await?;
+            let all = ListSessions { agent_id: shared.agent_id() };
+            let listed = follow(shared, all, |_| ()).await?;
             let newest = listed.data.sessions.into_iter().next();
             newest
                 .map(|row| row.session_id.to_string())

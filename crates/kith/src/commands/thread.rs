@@ -9,7 +9,7 @@ use kith_host::calls::thread::{
     CompactThreads, ListMessages, ListThreadSessions, ListThreads, MessageSource, RebuildThreads,
     ThreadFilesSummary, ThreadList, ThreadRowView,
 };
-use kith_host::words::short;
+use kith_host::words::{local_zone, short};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{CommandResult, call, counted, local_time, padded, print_answer, print_notes};
@@ -37,7 +37,7 @@ async fn list(shared: &GlobalArgs) -> CommandResult {
         if threads.is_empty() {
             return ui::note("no threads yet; `kith ask \"hello\"` starts one");
         }
-        let zone = TimeZone::system();
+        let zone = local_zone();
         let width = threads.iter().map(|it| it.thread_id.as_str().width()).max();
         let width = width.unwrap_or_default();
         ui::lines(threads.iter().map(|it| table_line(it, width, &zone)));

@@ -10,10 +10,11 @@ use kith_host::error::CallError;
 use kith_host::house::House;
 use kith_host::http::tls::CertificateFiles;
 use kith_host::service::{self, ServiceChange};
+use kith_host::words::local_zone;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::{CommandResult, client_of, house_of, leave, print_form};
+use super::{CommandResult, client_of, house_of, leave, local_time, print_form};
 use crate::program::args::GlobalArgs;
 use crate::program::args::up::Up;
 use crate::program::signals::StopSignal;
@@ -248,7 +249,9 @@ pub(crate) async fn status(shared: &GlobalArgs) -> CommandResult {
         ui::line(&in_words(status));
         tell_remote(status);
         let HostStatus { started_at, version, working_sessions, open_sessions, .. } = status;
-        ui::line(&format!("kith {version}, since {started_at}"));
+        let since = local_time(started_at, &local_zone());
+        let since = since.unwrap_or_else(|| started_at.clone());
+        ui::line(&format!("kith {version}, running since {since}"));
         ui::line(&format!("Sessions: {working_sessions} running, {open_sessions} idle"));
     } else {
         ui::line("Nothing is running in this house; `kith up` starts the daemon");

@@ -386,7 +386,7 @@ impl ShownConversation {
                 Some(next) => format!("{} `{next}`", self.language.say(ScreenText::AsksInstead)),
                 None => self.language.say(ScreenText::Retries).to_owned(),
             };
-            let told = format!("{}; {then}", failed.message);
+            let told = format!("{}; {then}", self.language.sentence(&failed.message));
             lines.extend(Line::styled(&told, WARNING).wrapped(columns, 2));
         }
         lines

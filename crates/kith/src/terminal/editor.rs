@@ -105,8 +105,9 @@ impl Editor {
             return self.insert(&text);
         }
         let n_pastes = self.pastes.len() + 1;
-        let [paste, lines, bytes] = [ScreenText::Paste, ScreenText::Lines, ScreenText::Bytes]
-            .map(|word| self.language.say(word));
+        let lines = if n_lines == 1 { ScreenText::Line } else { ScreenText::Lines };
+        let [paste, lines, bytes] =
+            [ScreenText::Paste, lines, ScreenText::Bytes].map(|word| self.language.say(word));
         let shown = format!("[{paste} {n_pastes}: {n_lines} {lines}, {} {bytes}]", text.len());
         self.insert(&shown);
         self.pastes.push((shown, text));

@@ -1,14 +1,14 @@
 //! What can be chosen from: sessions, messages, models and scripts, for lists and for completion.
 
-use jiff::tz::TimeZone;
 use kith_host::calls::models::{ListModels, ModelRow};
 use kith_host::calls::priming::ListScripts;
 use kith_host::calls::session::{ListSessions, SessionRow, SessionState};
 use kith_host::calls::tree::ShowTree;
 use kith_host::client::Client;
 use kith_host::error::CallError;
-use kith_host::words::{short, short_event};
+use kith_host::words::{local_zone, short, short_event};
 use kith_vocab::ids::SessionId;
+use tokio_util::sync::CancellationToken;
 
 use super::conversation::in_thousands;
 use super::picker::{PickEntry, PickList};
@@ -40,7 +40,8 @@ impl ListOwner {
         match list {
             PickList::Sessions => {
                 let call = ListSessions { agent_id: Some(self.agent_id.clone()) };
-                let sessions = client.call(call).await?.data.sessions;
+                let listed = client.follow(call, |_| (), CancellationToken::new()).await?;
+                let sessions = listed.data.sessions;
                 Ok(sessions.iter().map(|row| self.session(row)).collect())
             }
             PickList::Messages => self.messages(client).await,
@@ -64,7 +65,7 @@ impl ListOwner {
     }
 
     fn session(&self, row: &SessionRow) -> PickEntry {
-        let time = row.updated_at.as_ref().and_then(|at| local_time(at, &TimeZone::system()));
+        let time = row.updated_at.as_ref().and_then(|at| local_time(at, &local_zone()));
         let title = row.title.as_deref().unwrap_or(self.language.say(ScreenText::NoMessages));
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         let state = match row.state {

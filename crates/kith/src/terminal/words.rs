@@ -3,6 +3,7 @@
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::language;
 use kith_host::settings::Settings;
+use kith_host::words::sentence_in_chinese;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenLanguage {
@@ -186,6 +187,20 @@ impl ScreenLanguage {
     }
 }
 
+impl ScreenLanguage {
+    /// A sentence about a failure, as it came where it is not known in this language.
+    pub(crate) fn sentence(self, english: &str) -> String {
+        self.known_sentence(english).unwrap_or_else(|| english.to_owned())
+    }
+
+    fn known_sentence(self, english: &str) -> Option<String> {
+        match self {
+            ScreenLanguage::English => None,
+            ScreenLanguage::Chinese => sentence_in_chinese(english),
+        }
+    }
+}
+
 /// What went wrong, by its code, for people who do not read English. `None` where the code says less
 /// than the message.
 pub(crate) fn error_in_chinese(code: ErrorCode) -> Option<&'static str> {
@@ -226,20 +241,26 @@ pub(crate) fn error_in_chinese(code: ErrorCode) -> Option<&'static str> {
     })
 }
 
-/// An error in rows: in Chinese what it is by its code, then the details as the host tells them.
+/// An error in rows. In Chinese a sentence that is not known stays as the host words it, below what it
+/// is by its code.
 pub(crate) fn error_rows(language: ScreenLanguage, error: &CallError) -> Vec<String> {
-    let told = match language {
+    let by_code = match language {
         ScreenLanguage::English => None,
         ScreenLanguage::Chinese => error_in_chinese(error.code),
     };
     let head = language.say(ScreenText::Error);
-    let mut rows = match told {
-        Some(told) => vec![format!("{head}{told}"), format!("  {}", error.message)],
-        None => vec![format!("{head}{}", error.message)],
+    let mut rows = match (language.known_sentence(&error.message), by_code) {
+        (Some(message), _) => vec![format!("{head}{message}")],
+        (None, Some(told)) => vec![format!("{head}{told}"), format!("  {}", error.message)],
+        (None, None) => vec![format!("{head}{}", error.message)],
     };
     let causes = error.causes.iter().map(|it| (ScreenText::Cause, it));
     let hints = error.hints.iter().map(|it| (ScreenText::Hint, it));
-    rows.extend(causes.chain(hints).map(|(what, text)| format!("{}{text}", language.say(what))));
+    rows.extend(
+        causes
+            .chain(hints)
+            .map(|(what, text)| format!("{}{}", language.say(what), language.sentence(text))),
+    );
     rows.iter().flat_map(|row| row.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
@@ -282,7 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_in_chinese_what_it_is_and_keeps_its_details() {
+    fn an_error_is_told_in_chinese_or_says_what_it_is_and_keeps_its_details() {
+        let known = CallError::request(ErrorCode::SessionNotFound, "there is no session `x`");
+        assert_eq!(
+            error_rows(ScreenLanguage::Chinese, &known.hint("type more of the id")),
+            ["错误：没有会话 `x`", "提示：请多输入几位 id"]
+        );
         let error = CallError::request(ErrorCode::SessionNotFound, "no session `x`").hint("look");
         assert_eq!(
             error_rows(ScreenLanguage::Chinese, &error),

@@ -14,7 +14,7 @@ use kith_vocab::event::calls::{Effect, Sandbox};
 use kith_vocab::event::messages::Trust;
 use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::json::Json;
-use kith_vocab::tool::{CallContext, Permit, RunContext, Tool, ToolOutput};
+use kith_vocab::tool::{CallContext, Permit, Progress, RunContext, Tool, ToolOutput};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +58,17 @@ impl Workshop {
         Ok(tool.run(plan, ctx).await)
     }
 
+    /// A command that a person allowed to run outside the sandbox.
+    async fn outside(&self, input: Value, n_call: u64, waiting: &Arc<WaitSignal>) -> String {
+        let tool = self.tools.iter().find(|it| it.spec().name == "exec_shell").unwrap();
+        let call = self.context(n_call);
+        let plan = tool.prepare(&Json::of(&input), &call).await.unwrap();
+        let permit = Permit { sandbox: Sandbox::None, hosts: Vec::new(), paths: Vec::new() };
+        let progress = Arc::clone(waiting) as Arc<dyn Progress>;
+        let ctx = RunContext { call, permit, progress, ..run_context(&self.cancel) };
+        tool.run(plan, ctx).await.plain_text().to_string()
+    }
+
     /// Starts a command; its id.
     async fn start(&self, command: &str, n_call: u64) -> String {
         self.start_telling(command, n_call).await.0
@@ -81,6 +92,18 @@ impl Workshop {
         match self.further(name, input).await {
             Ok(output) => output.plain_text().to_string(),
             Err(refusal) => refusal,
+        }
+    }
+}
+
+/// Cancelled when a call waits for files that another one uses.
+#[derive(Default)]
+struct WaitSignal(CancellationToken);
+
+impl Progress for WaitSignal {
+    fn line(&self, text: &str) {
+        if text.starts_with("waiting for a command") {
+            self.0.cancel();
         }
     }
 }
@@ -119,6 +142,35 @@ async fn a_command_runs_on_is_read_and_is_stopped_with_everything_it_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_in_the_sandbox_keeps_its_files_until_it_ends() {
+    let shop = Workshop::new();
+    let id = shop.start("sleep 600", 1).await;
+    let waiting = Arc::<WaitSignal>::default();
+    let outside = shop.outside(json!({ "command": "echo done" }), 2, &waiting);
+    tokio::pin!(outside);
+    tokio::select! {
+        biased;
+        () = waiting.0.cancelled() => (),
+        text = &mut outside => panic!("it did not wait: {text}"),
+    }
+    let stopped = shop.text("exec_stop", json!({ "id": id })).await;
+    assert_eq!(stopped, "[stopped; everything it started was ended]");
+    assert_eq!(outside.await, "done\n[exit code 0]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_outside_the_sandbox_gives_its_files_back_when_it_runs_on() {
+    let shop = Workshop::new();
+    let waiting = Arc::<WaitSignal>::default();
+    let server = json!({ "command": "sleep 600", "background": true });
+    let told = shop.outside(server, 1, &waiting).await;
+    assert!(told.contains("runs in the background"), "{told}");
+    let done = shop.outside(json!({ "command": "echo done" }), 2, &waiting).await;
+    assert_eq!(done, "done\n[exit code 0]");
+    assert!(!waiting.0.is_cancelled());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_that_ends_at_once_is_told_at_once_and_one_that_ends_later_when_asked() {
     let shop = Workshop::new();
     let input = json!({ "command": "no-such-program", "background": true });
@@ -132,8 +184,13 @@ async fn one_that_ends_at_once_is_told_at_once_and_one_that_ends_later_when_aske
         }
     }
     assert!(told.ends_with("[exit code 127]"), "{told}");
-    let id = shop.start("until [ -e go ]; do sleep 0.01; done; seq 1 50000; exit 7", 2).await;
+    let script = "until [ -e go ]; do sleep 0.01; done; seq 1 50000; touch printed; exit 7";
+    let id = shop.start(script, 2).await;
     fs::write(shop.folder.join("go"), "").unwrap();
+    // Read while it prints, it may come in pieces that are short enough.
+    while !shop.folder.join("printed").exists() {
+        std::thread::yield_now();
+    }
     let mut whole = 0;
     loop {
         let output = shop.further("exec_output", json!({ "id": id, "wait": 60 })).await.unwrap();
@@ -172,6 +229,55 @@ async fn a_command_belongs_to_its_session_and_there_are_not_too_many() {
     shop.background.end().await;
     let ended = shop.text("exec_output", json!({ "id": ids[3] })).await;
     assert_eq!(ended, "[stopped; everything it started was ended]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_of_a_session_that_is_gone_end_and_those_of_others_go_on() {
+    let shop = Workshop::new();
+    for name in ["ours", "theirs"] {
+        fs::write(shop.folder.join(name), "").unwrap();
+    }
+    shop.start("exec flock ours sleep 600", 1).await;
+    let other = SessionId::from_uuid(numbered_id(START, 77));
+    let ctx = CallContext { session_id: other, ..shop.context(2) };
+    let input = json!({ "command": "exec flock theirs sleep 600", "background": true });
+    shop.call("exec_shell", input, ctx).await.unwrap();
+    until_held(&shop.folder.join("ours"));
+    until_held(&shop.folder.join("theirs"));
+    let own = call_context(&shop.cancel).session_id;
+    shop.background.end_of(own);
+    until_free(shop.folder.join("ours")).await;
+    assert!(shop.background.ids_of(own).is_empty());
+    assert_eq!(shop.background.ids_of(other).len(), 1);
+    assert!(File::open(shop.folder.join("theirs")).unwrap().try_lock().is_err());
+    shop.background.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_ended_unread_are_forgotten_when_there_are_many() {
+    let shop = Workshop::new();
+    let input = |n: u64| {
+        let command = format!("until [ -e go-{n} ]; do sleep 0.01; done");
+        json!({ "command": command, "background": true })
+    };
+    let mut ids = Vec::new();
+    for n in 0..34 {
+        // Refused while 16 are still running.
+        while ids.len() as u64 <= n {
+            let told = shop.call("exec_shell", input(n), shop.context(n + 1)).await.unwrap();
+            let told = told.plain_text().to_string();
+            ids.extend(told.split("in the background as `").nth(1).map(str::to_owned));
+        }
+        fs::write(shop.folder.join(format!("go-{n}")), "").unwrap();
+    }
+    let known = shop.background.ids_of(call_context(&shop.cancel).session_id);
+    assert!(known.len() <= 32, "{}", known.len());
+    let last = ids[33].split('`').next().unwrap();
+    let mut read = shop.text("exec_output", json!({ "id": last, "wait": 60 })).await;
+    while read.ends_with("[still running]") {
+        read = shop.text("exec_output", json!({ "id": last, "wait": 60 })).await;
+    }
+    assert_eq!(read, "[exit code 0]");
 }
 
 #[tokio::test(flavor = "multi_thread")]

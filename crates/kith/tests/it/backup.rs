@@ -47,6 +47,29 @@ fn a_backup_is_a_house_in_which_every_session_verifies() {
 }
 
 #[test]
+fn the_doctor_finds_nothing_wrong_with_a_fresh_backup() {
+    let house = House::new();
+    house.kith(&["ask", "hello"]).succeeded();
+    house.kith(&["ask", "--thread", "web:room:notes", "hello"]).succeeded();
+    let elsewhere = House::empty();
+    let target = elsewhere.path("copy");
+    house.kith(&["backup", target.to_str().unwrap()]).succeeded();
+    let threads = |args: &[&str]| {
+        let report = house.kith_in(target.to_str().unwrap(), args).json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == "threads").unwrap()
+    };
+    let check = threads(&["doctor", "--json"]);
+    assert_eq!(check["state"], "ok", "{check}");
+    assert_eq!(
+        check["detail"],
+        "0 up to date, 2 not written yet (the next turn of a thread writes its file)"
+    );
+    house.kith_in(target.to_str().unwrap(), &["thread", "rebuild"]).succeeded();
+    assert_eq!(threads(&["doctor", "--json"])["detail"], "2 up to date");
+}
+
+#[test]
 fn a_backup_is_made_while_a_turn_runs() {
     let vendor =
         Vendor::new([ServerReply::Hang, ServerReply::text("it"), ServerReply::text("this")]);

@@ -29,7 +29,7 @@ fn the_help_of_ask_is_as_expected() {
     check!(House::empty().kith(&["ask", "--help"]), @r#"
     exit 0
     --- stdout
-    Send a message to this folder's thread and print the answer
+    Send a message in this folder's conversation and print the answer
 
     Usage: kith ask [OPTIONS] [TEXT]...
 

@@ -542,3 +542,29 @@ fn a_host_elsewhere_begins_the_session_and_its_conversation_goes_on_in_it() {
     assert_eq!(other.end().0, 0);
     assert_eq!(house.session_files().len(), 2);
 }
+
+#[test]
+fn a_question_can_begin_a_session_with_a_script() {
+    let house = House::new();
+    shared(&house, "probe", PROBE);
+    let before = house.json(&["ask", "hello", "--json"]);
+    let ran = house.kith(&["ask", "--prime", "probe", "what now?"]).succeeded();
+    assert!(ran.stderr.contains("with 4 events primed"), "{}", ran.stderr);
+    let view = house.json(&["session", "show", "current", "--json"]);
+    assert_ne!(view["header"]["sessionId"], before["sessionId"]);
+    assert_eq!(view["header"]["threadId"], before["threadId"]);
+    let events = view["events"].as_array().unwrap();
+    assert_eq!(events.iter().filter(|it| it.get("sourceTag").is_some()).count(), 4);
+    // It is this folder's conversation now, and the one before is kept.
+    let after = house.json(&["ask", "and now?", "--json"]);
+    assert_eq!(after["sessionId"], view["header"]["sessionId"]);
+    assert_eq!(house.session_files().len(), 2);
+
+    // What cannot be used leaves nothing behind.
+    let ran = house.kith(&["ask", "--prime", "prob", "what now?"]);
+    assert_eq!((ran.code, house.session_files().len()), (1, 2), "{}", ran.stderr);
+    for option in ["--session", "--message-id", "--expected-leaf"] {
+        let ran = house.kith(&["ask", "--prime", "probe", option, "x", "what now?"]);
+        assert_eq!(ran.code, 2, "{option}: {}", ran.stderr);
+    }
+}

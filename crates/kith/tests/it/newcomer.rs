@@ -24,6 +24,7 @@ fn what_other_programs_take_gets_a_hint_that_works() {
         (vec!["login"], "there is no login: set ANTHROPIC_API_KEY"),
         (vec!["config"], "settings are in kith.toml"),
         (vec!["serve"], "`kith up --open` starts the daemon"),
+        (vec!["--prime", "probe"], "`kith new --prime SCRIPT` starts a session with the script"),
     ] {
         let ran = house.kith(&words);
         assert_eq!(ran.code, 2, "{words:?}");

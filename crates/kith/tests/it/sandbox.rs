@@ -15,7 +15,7 @@ use crate::house::{House, KITH, Ran};
 /// A probe exits with 0 if it got through. `{pid}`, `{port}`, `{abstract}`, `{user}` and `{outside}`
 /// stand for a process, a port, a socket, the user's home and a folder outside. Descriptor 9 is a file
 /// outside that whoever started the program forgot to close.
-const PROBES: [(&str, &str); 75] = [
+const PROBES: [(&str, &str); 83] = [
     // The self, present and absent.
     ("change_a_prompt_file", "echo x >> Agent.md"),
     ("truncate_a_prompt_file", ": > Agent.md"),
@@ -53,6 +53,18 @@ const PROBES: [(&str, &str); 75] = [
     (
         "connect_to_the_host",
         "perl -MIO::Socket::UNIX -e 'exit(IO::Socket::UNIX->new(Peer => \".kith/host.sock\") ? 0 : 1)'",
+    ),
+    // Another house in the workspace.
+    ("change_a_prompt_file_of_another_house", "echo x >> vendor/other/Agent.md"),
+    ("create_an_absent_prompt_file_of_another_house", "echo x > vendor/other/SOUL.md"),
+    ("write_into_the_memory_of_another_house", "echo x > vendor/other/memory/new.md"),
+    ("change_settings_of_another_house", "echo 'x = 1' > vendor/other/kith.toml"),
+    ("read_the_token_of_another_house", "grep secret vendor/other/.kith/http-token"),
+    ("write_into_the_private_folder_of_another_house", "echo x > vendor/other/.kith/new"),
+    ("swap_a_folder_above_another_house", "mv vendor/other old && cp -r old vendor/other"),
+    (
+        "connect_to_the_host_of_another_house",
+        "cd vendor/other && perl -MIO::Socket::UNIX -e 'exit(IO::Socket::UNIX->new(Peer => \".kith/host.sock\") ? 0 : 1)'",
     ),
     ("change_the_configuration_of_git", "echo x >> .git/config"),
     ("plant_a_git_hook", "echo x > .git/hooks/pre-commit"),
@@ -159,7 +171,7 @@ struct World {
     victim: Child,
     listener: TcpListener,
     abstract_name: String,
-    _sockets: [UnixListener; 2],
+    _sockets: [UnixListener; 3],
 }
 
 impl World {
@@ -182,6 +194,9 @@ impl World {
         house.write(".git/modules/lib/hooks/README", "x\n");
         house.write(".git/worktrees/w/commondir", "../..\n");
         house.write("vendor/lib/.git/config", "[core]\n");
+        house.write("vendor/other/Agent.md", "Be another.\n");
+        house.write("vendor/other/memory/2026-11-15.md", "a note\n");
+        house.write("vendor/other/.kith/http-token", "secret\n");
         house.write("bare.git/HEAD", "ref: refs/heads/main\n");
         house.write("bare.git/config", "[core]\n");
         house.write("bare.git/objects/x", "x\n");
@@ -205,6 +220,7 @@ impl World {
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let sockets = [
             bind_in(&house.path(".kith"), "host.sock"),
+            bind_in(&house.path("vendor/other/.kith"), "host.sock"),
             UnixListener::bind_addr(&address).unwrap(),
         ];
         let victim = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
@@ -264,6 +280,11 @@ impl World {
             "house/.git/modules/new/config",
             "house/.git/worktrees/w/commondir",
             "house/vendor/lib/.git/config",
+            "house/vendor/other/Agent.md",
+            "house/vendor/other/SOUL.md",
+            "house/vendor/other/kith.toml",
+            "house/vendor/other/memory/new.md",
+            "house/vendor/other/.kith/new",
             "house/bare.git/HEAD",
             "house/bare.git/config",
             "house/bare.git/hooks/update",
@@ -503,7 +524,8 @@ impl Busy {
     }
 }
 
-fn outside(house: &House, script: &str) -> Ran {
+/// Runs a script in the house, without a sandbox.
+pub(crate) fn outside(house: &House, script: &str) -> Ran {
     let mut bash = Command::new("/bin/bash");
     bash.args(["-c", script]).current_dir(house.path("")).stdin(Stdio::null());
     let output = bash.output().unwrap();
@@ -685,135 +707,4 @@ fn the_users_home_is_refused_as_a_workspace() {
     let ran = house.kith_in("../user", &["sandbox", "--", "true"]);
     assert_eq!(ran.code, 3, "{}", ran.shown());
     assert!(ran.stderr.contains("is your home folder"), "{}", ran.shown());
-}
-
-#[test]
-fn a_repository_that_is_made_and_added_as_a_submodule_runs_nothing_outside() {
-    let mut house = House::new();
-    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-    let begin =
-        "git init -q && git add . && git -c user.email=a@example.org -c user.name=A commit -qm one";
-    if outside(&house, begin).code != 0 {
-        not_run("there is no git");
-        return;
-    }
-    house.write("plant", "#!/bin/sh\ntest -n \"$KITH_SANDBOX\" || touch \"$0.ran\"\n");
-    let plant = "chmod +x plant && git init -q sub && cd sub && git config user.email a@example.org && \
-                 git config user.name A && git commit -q --allow-empty -m x && \
-                 git config core.fsmonitor \"$PWD/../plant\" && cd .. && git add sub && exit 5";
-    let probe = house.path("probe");
-    fs::create_dir(&probe).unwrap();
-    outside(&house, &format!("cp -r .git plant probe && cd probe && {plant}"));
-    outside(&house, "cd probe && git status");
-    assert!(
-        house.path("probe/plant.ran").exists(),
-        "git has become careful; nothing is shown here"
-    );
-    fs::remove_dir_all(&probe).unwrap();
-    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", plant]);
-    if ran.stderr.contains("allows no namespaces") {
-        not_run("this machine allows no sandbox");
-        return;
-    }
-    assert_eq!(ran.code, 5, "{}", ran.shown());
-    assert!(ran.stderr.contains("it is called `.git-made-in-sandbox` now"), "{}", ran.shown());
-    outside(&house, "git status");
-    assert!(!house.path("plant.ran").exists());
-}
-
-#[test]
-fn a_repository_that_is_spread_out_in_the_workspace_runs_nothing_outside() {
-    let mut house = House::new();
-    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-    house.write("plant", "#!/bin/sh\ntouch \"$0.ran\"\n");
-    let spread = "chmod +x plant && mkdir -p objects refs && echo 'ref: refs/heads/main' > HEAD && \
-                  printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = %s\\nfsmonitor = %s\\n' $PWD $PWD/plant > config";
-    let probe = house.path("probe");
-    fs::create_dir(&probe).unwrap();
-    outside(&house, &format!("cp plant probe && cd probe && {spread} && git status"));
-    assert!(
-        house.path("probe/plant.ran").exists(),
-        "git has become careful; nothing is shown here"
-    );
-    fs::remove_dir_all(&probe).unwrap();
-    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", spread]);
-    if ran.stderr.contains("allows no namespaces") {
-        not_run("this machine allows no sandbox");
-        return;
-    }
-    assert!(ran.stderr.contains("it is called `HEAD-made-in-sandbox` now"), "{}", ran.shown());
-    outside(&house, "git status");
-    assert!(!house.path("plant.ran").exists());
-}
-
-/// A house with a repository and a program that leaves a trace when git runs it outside; `None` where there is no
-/// git or no sandbox.
-fn house_with_plant() -> Option<House> {
-    let mut house = House::new();
-    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-    house.write("plant", "#!/bin/sh\ntest -n \"$KITH_SANDBOX\" || touch \"$0.ran\"\n");
-    let begin = "chmod +x plant && git init -q && git add . && \
-                 git -c user.email=a@example.org -c user.name=A commit -qm one";
-    if outside(&house, begin).code != 0 {
-        not_run("there is no git");
-        return None;
-    }
-    if house.kith(&["sandbox", "--", "true"]).stderr.contains("allows no namespaces") {
-        not_run("this machine allows no sandbox");
-        return None;
-    }
-    Some(house)
-}
-
-const SETTINGS: &str = "printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = %s\\nfsmonitor = %s\\n'";
-
-#[test]
-fn a_repository_that_is_spread_out_by_two_commands_in_place_of_the_owners_runs_nothing_outside() {
-    let Some(house) = house_with_plant() else { return };
-    let first = format!(
-        "echo 'ref: refs/heads/main' > HEAD && mkdir objects && {SETTINGS} $PWD $PWD/plant > config"
-    );
-    let second = "mkdir refs && mv .git/HEAD .git/gone";
-    outside(
-        &house,
-        &format!(
-            "mkdir probe && cp -r .git plant probe && cd probe && {first} && {second} && git status"
-        ),
-    );
-    assert!(
-        house.path("probe/plant.ran").exists(),
-        "git has become careful; nothing is shown here"
-    );
-    fs::remove_dir_all(house.path("probe")).unwrap();
-    house.kith(&["sandbox", "--", "/bin/bash", "-c", &first]).succeeded();
-    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", second]);
-    assert!(ran.stderr.contains("it is called `HEAD-made-in-sandbox` now"), "{}", ran.shown());
-    outside(&house, "git status");
-    assert!(!house.path("plant.ran").exists());
-}
-
-#[test]
-fn repositories_that_are_made_beneath_the_workspace_run_nothing_outside() {
-    let Some(house) = house_with_plant() else { return };
-    let make = format!(
-        "root=$PWD; git init -q clean; git init -q --bare clean.git; \
-         git init -q a/planted; git -C a/planted config core.fsmonitor $root/plant; \
-         mkdir -p b/spread/objects b/spread/refs && cd b/spread && echo 'ref: refs/heads/main' > HEAD && \
-         {SETTINGS} $PWD $root/plant > config"
-    );
-    let visit = "(cd a/planted && git status); (cd b/spread && git status)";
-    outside(&house, &format!("mkdir probe && cp plant probe && cd probe && ({make}); {visit}"));
-    assert!(
-        house.path("probe/plant.ran").exists(),
-        "git has become careful; nothing is shown here"
-    );
-    fs::remove_dir_all(house.path("probe")).unwrap();
-    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", &make]);
-    assert_eq!(ran.code, 0, "{}", ran.shown());
-    assert_eq!(ran.stderr.matches("made-in-sandbox` now").count(), 2, "{}", ran.shown());
-    outside(&house, visit);
-    assert!(!house.path("plant.ran").exists());
-    // What git makes by itself stays, and can be looked at by the next command.
-    house.kith(&["sandbox", "--", "git", "-C", "clean", "status"]).succeeded();
-    house.kith(&["sandbox", "--", "git", "-C", "clean.git", "rev-parse", "--git-dir"]).succeeded();
 }

@@ -36,7 +36,7 @@ fn messages_are_found_newest_first_with_and_without_an_index() {
     assert!(texts(&found[2]).contains(&"gardening in Köln"));
     assert_eq!(found[3], json!({"ok": true, "hits": []}));
     let keys: Vec<&String> = found[0]["hits"][0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["sessionId", "eventId", "kind", "text", "ts"]);
+    assert_eq!(keys, ["sessionId", "eventId", "kind", "text", "ts", "isAbandoned"]);
 
     // Derived: without it the answer is the same.
     fs::remove_file(house.path(".kith/index.db")).unwrap();
@@ -53,6 +53,35 @@ fn messages_that_are_not_indexed_yet_are_found() {
     fs::write(house.path(".kith/index.db"), kept).unwrap();
     let found = house.json(&["session", "search", "zebra", "--json"]);
     assert!(texts(&found).contains(&"a late zebra"), "{found}");
+}
+
+#[test]
+fn a_hit_on_an_abandoned_branch_is_marked() {
+    let house = House::new();
+    house.kith(&["ask", "a zebra at the start"]).succeeded();
+    house.kith(&["ask", "a zebra that is taken back"]).succeeded();
+    let found = house.json(&["session", "search", "taken", "--json"]);
+    let said = found["hits"].as_array().unwrap().last().unwrap();
+    assert_eq!(said["isAbandoned"], json!(false), "{found}");
+    let event = said["eventId"].as_str().unwrap();
+    house.kith(&["session", "branch", "latest", "--to", event]).succeeded();
+
+    let check = || {
+        let found = house.json(&["session", "search", "zebra", "--json"]);
+        let hits = found["hits"].as_array().unwrap();
+        assert!(hits.len() >= 4, "{found}");
+        for hit in hits {
+            let is_taken_back = hit["text"].as_str().unwrap().contains("taken back");
+            assert_eq!(hit["isAbandoned"], json!(is_taken_back), "{hit}");
+        }
+    };
+    check();
+    fs::remove_file(house.path(".kith/index.db")).unwrap();
+    check();
+    let ran = house.kith(&["session", "search", "zebra"]).succeeded();
+    for line in ran.stdout.lines() {
+        assert_eq!(line.ends_with("  (on another branch)"), line.contains("taken back"), "{line}");
+    }
 }
 
 #[test]

@@ -180,9 +180,27 @@ fn the_json_form_has_every_event_as_the_log_holds_it() {
     }
     assert_eq!(view["header"], log[0]);
     assert_eq!(view["events"].as_array().unwrap()[..], log[1..]);
-    let all = house.kith(&["session", "show", "latest", "--all"]).succeeded();
-    let all: Vec<Value> = all.stdout.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    assert_eq!(all[..], log[1..]);
+    // `--all` is about what people are shown; JSON has all of it anyhow.
+    assert_eq!(house.json(&["session", "show", "latest", "--all", "--json"]), view);
+}
+
+#[test]
+fn all_events_are_shown_for_people_with_time_and_kind() {
+    let house = House::new();
+    house.kith(&["ask", "list the files"]).succeeded();
+    let log = house.log();
+    let all = house.kith(&["session", "show", "latest", "--all"]).succeeded().stdout;
+    assert!(!all.contains("{\"seq\""), "{all}");
+    for event in &log[1..] {
+        let seq = event["seq"].as_u64().unwrap();
+        let kind = event["type"].as_str().unwrap().replace('_', " ");
+        let id = event["id"].as_str().unwrap();
+        let start = format!("{seq:>5}  20");
+        let line = all.lines().find(|line| line.starts_with(&start)).expect(&start);
+        let short = &id[id.len() - 8..];
+        assert!(line.contains(&format!("  {short}  {kind}")), "{line}");
+    }
+    assert!(all.contains(": owner\n       list the files\n"), "{all}");
 }
 
 #[test]

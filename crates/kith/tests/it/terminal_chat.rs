@@ -43,7 +43,7 @@ fn a_line_of_any_length_arrives_whole() {
         let house = House::asking(&vendor);
         let mut terminal = chat(&house);
         terminal.paste(text);
-        terminal.until("[paste 1: 1 lines");
+        terminal.until("[paste 1: 1 line,");
         terminal.press("\r");
         terminal.until("It is long.");
         leave(terminal);

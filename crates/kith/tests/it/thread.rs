@@ -91,13 +91,19 @@ fn a_deleted_thread_file_or_folder_is_rebuilt_with_the_same_messages() {
     let before = fs::read_to_string(thread_file(&house)).unwrap();
     fs::remove_dir_all(house.path(".kith/threads")).unwrap();
     let doctor = house.kith(&["doctor"]).stdout;
-    assert!(doctor.contains("are missing or out of date"), "{doctor}");
+    assert!(doctor.contains("ok    threads       0 up to date, 1 not written yet"), "{doctor}");
     house.kith(&["thread", "rebuild"]).succeeded();
     assert_eq!(fs::read_to_string(thread_file(&house)).unwrap(), before);
     fs::remove_file(thread_file(&house)).unwrap();
     house.kith(&["ask", "say two", "--model", "demo"]).succeeded();
     let after = fs::read_to_string(thread_file(&house)).unwrap();
     assert!(after.starts_with(&before) && after.contains("say two"), "{after}");
+    fs::write(thread_file(&house), before).unwrap();
+    let doctor = house.kith(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("warn  threads       the files of cli:room:. are out of date"),
+        "{doctor}"
+    );
 }
 
 #[test]

@@ -172,12 +172,15 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     assert_eq!(files["state"], "warn");
     let detail = files["detail"].as_str().unwrap();
     for said in [
-        "Agent.md 9 of 9, SOUL.md 58982 of 65537, TOOLS.md 6 of 6",
+        "3 files with 58997 characters in the prompt",
         "SOUL.md` is too long; 6555 characters were left out of the prompt",
         "TOOLS.md` is writable by every user; run `chmod o-w` on it",
     ] {
         assert!(detail.contains(said), "{detail}");
     }
+    let counts = ["Agent.md: 9 of 9", "SOUL.md: 58982 of 65537", "TOOLS.md: 6 of 6"];
+    let counts = counts.map(|it| format!("{it} characters in the prompt"));
+    assert_eq!(files["facts"], json!(counts));
     // Each audience is shown its own sources.
     let prompt = house.kith(&["prompt", "--audience", "peer"]).succeeded();
     check!(Ran { stdout: String::new(), ..prompt }, @"

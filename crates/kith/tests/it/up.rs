@@ -36,6 +36,21 @@ fn commands_attach_to_the_daemon_until_it_is_stopped() {
 }
 
 #[test]
+fn the_status_tells_its_time_as_people_write_it() {
+    let house = House::new();
+    let daemon = up(&house);
+    let status = house.json(&["status", "--json"]);
+    let since = status["host"]["startedAt"].as_str().unwrap();
+    assert!(since.ends_with('Z'), "{since}");
+    let told = house.kith(&["status"]).succeeded().stdout;
+    let time = told.split("running since ").nth(1).unwrap().lines().next().unwrap();
+    let form: String = time.chars().map(|ch| if ch.is_ascii_digit() { '0' } else { ch }).collect();
+    assert_eq!(form, "0000-00-00 00:00", "{told}");
+    house.kith(&["down"]).succeeded();
+    daemon.finish().succeeded();
+}
+
+#[test]
 fn a_second_daemon_names_the_first_and_replaces_it_when_asked() {
     let house = House::new();
     let first = up(&house);

@@ -260,17 +260,17 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
         ok    platform      Linux
         ok    sandbox       [probes]
         ok    house         `[house]`
-        ok    modes         only you can read `.kith`
+        ok    permissions   only you can read `.kith`
         ok    disk          [n] GB free
-        ok    host          not running (the next command that writes starts one)
-        ok    desk          intact; this kith writes version 6
+        ok    host          not running (a command that needs one starts it)
+        ok    desk          intact (format version 6)
         ok    inbox         no messages are waiting
         ok    sessions      1 intact
         ok    blobs         all referenced blobs are present
         ok    clock         not behind the newest event
         ok    threads       1 up to date
         ok    trust         the house is not part of a repository
-        ok    prompt files  characters in the prompt: Agent.md 9 of 9
+        ok    prompt files  1 file with 9 characters in the prompt
         ok    settings      no settings files; the defaults apply
         warn  model         the built-in demo model is in use
                             -> set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model in kith.toml
@@ -280,13 +280,26 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
 }
 
 #[test]
+fn the_doctor_says_in_a_line_what_it_lists_when_asked() {
+    let house = House::new();
+    let fact = "- Agent.md: 9 of 9 characters in the prompt";
+    let short = house.kith(&["doctor"]).succeeded().stdout;
+    assert!(!short.contains(fact) && short.lines().all(|it| it.len() < 120), "{short}");
+    let long = house.kith(&["doctor", "--verbose"]).succeeded().stdout;
+    assert!(long.contains(&format!("in the prompt\n                    {fact}\n")), "{long}");
+    let json = house.json(&["doctor", "--json"]);
+    let facts = &check_of(&json, "prompt files")["facts"];
+    assert_eq!(*facts, serde_json::json!(["Agent.md: 9 of 9 characters in the prompt"]));
+}
+
+#[test]
 fn the_doctor_writes_nothing_in_a_house_without_sessions() {
     let house = House::new();
     let doctor = house.json(&["doctor", "--json"]);
     assert_eq!(doctor["ok"], true, "{doctor}");
     for check in doctor["checks"].as_array().unwrap() {
         let mut keys: Vec<_> = check.as_object().unwrap().keys().map(String::as_str).collect();
-        keys.retain(|key| *key != "fix");
+        keys.retain(|key| *key != "fix" && *key != "facts");
         assert_eq!(keys, ["name", "state", "detail"]);
     }
     assert_eq!(house.files(), ["Agent.md"]);
@@ -325,7 +338,7 @@ fn the_doctor_names_each_problem_and_its_remedy() {
     for (name, state) in [
         ("sessions", "fail"),
         ("settings", "fail"),
-        ("modes", "warn"),
+        ("permissions", "warn"),
         ("desk", "ok"),
         ("clock", "ok"),
     ] {

@@ -1,5 +1,6 @@
 // The conversation: header, banners, log, dock, and the turns beside it.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { agentOf } from "../../house/house_store";
 import { pendingApprovals } from "../../log/activity";
 import { entriesOf } from "../../log/entries";
 import { lastSeq } from "../../log/state";
@@ -31,8 +32,8 @@ export function ConversationView({ sessionId, eventId }: { sessionId: string; ev
   const feed = useMemo(() => feeds.of(sessionId), [feeds, sessionId]);
   const row = house.sessions.get(sessionId);
   const actions = useActions(feed, row);
-  const agentName = house.agents.find((it) => it.agentId === row?.agentId)?.name ?? house.agentName;
-  const conversation = useMemo<Conversation>(() => ({ sessionId, feed, row, agentName, actions }), [sessionId, feed, row, agentName, actions]);
+  const { name: agentName, emoji: agentEmoji } = agentOf(house, row?.agentId);
+  const conversation = useMemo<Conversation>(() => ({ sessionId, feed, row, agentName, agentEmoji, actions }), [sessionId, feed, row, agentName, agentEmoji, actions]);
   const open = useMemo(() => new Map<string, boolean>(), [sessionId]);
   const [edited, setEdited] = useState<UserMessage | null>(null);
   const edit = useMemo<EditState>(() => ({ event: edited, begin: setEdited, end: () => setEdited(null) }), [edited]);

@@ -1,14 +1,14 @@
 // The header of a conversation: what it is, from where, its two views, and what can be done with the whole of it.
 import { useContext, useEffect, useState } from "react";
-import { platformOf } from "../../house/threads";
-import { useApp, useIsOnline, useWords } from "../../parts/app_context";
+import { placeName, platformOf } from "../../house/threads";
+import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context";
 import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
 import { Menu, type MenuItem } from "../../parts/menu";
 import { go, hrefOf } from "../../parts/route";
 import { plainTitle } from "../../log/text";
 import { newId } from "../../wire/ids";
-import { baseName, shortDate } from "../../words/format";
+import { shortDate } from "../../words/format";
 import { platformKey } from "../threads/platforms";
 import { useConversation, useRefusal, useSessionPart } from "./session_context";
 
@@ -16,14 +16,16 @@ export function ConversationHead({ onTurns }: { onTurns: () => void }) {
   const { t } = useWords();
   const { sessionId, row } = useConversation();
   const dialogs = useContext(DialogContext);
+  const { projects } = useHouse();
   const title = useTitle();
+  const place = row?.cwd ? placeName(row.cwd, row.project ?? null, projects) : null;
   const from = row?.threadId == null ? "" : t(platformKey(platformOf(row.threadId)));
   return (
     <header className="head">
       <a className="tool only-phone" href={hrefOf({ view: "list" })} aria-label={t("allConversations")}><Icon name="left" /></a>
       <div className="titles">
         <h1 className="clip">{title}</h1>
-        <span className="from clip">{from}{row?.cwd ? ` · ${baseName(row.cwd)}` : ""}</span>
+        <span className="from clip" title={row?.cwd ?? undefined}>{from}{place === null ? "" : ` · ${place}`}</span>
       </div>
       <ViewSwitch sessionId={sessionId} current="conversation" />
       <a className="tool only-phone" href={hrefOf({ view: "inspector", sessionId, requestId: null })} aria-label={t("inspector")}><Icon name="braces" /></a>

@@ -1,6 +1,8 @@
 // A conversation that has not begun. It is created by its first message, so one that nobody writes in leaves nothing.
 import { useContext, useEffect, useMemo, useRef, useState } from "react";
+import { agentOf } from "../../house/house_store";
 import { expectedModel } from "../../house/models";
+import { placeName, projectOf } from "../../house/threads";
 import { emptySession } from "../../log/state";
 import { useApp, useHouse, useOutbox, usePreferences, useWords } from "../../parts/app_context";
 import { type Command, useCommands } from "../../parts/commands";
@@ -10,7 +12,6 @@ import { OpenContext } from "../../parts/open_state";
 import { hrefOf, replace } from "../../parts/route";
 import { newId } from "../../wire/ids";
 import type { Feed } from "../../wire/session_feed";
-import { baseName } from "../../words/format";
 import { ConnectionBanner } from "./banners";
 import { Composer, type ComposerHandle } from "./composer";
 import { moveDraft, readPlace } from "./drafts";
@@ -24,11 +25,12 @@ import { TurnsPanel } from "./turns_panel";
 export function DraftView({ draftId }: { draftId: string }) {
   const { house, outbox, announcer } = useApp();
   const { t } = useWords();
-  const { folder, agentId, agentName, agents, sessionOfThread } = useHouse();
+  const known = useHouse();
+  const { folder, agentId, sessionOfThread } = known;
   const place = useMemo(() => readPlace(draftId), [draftId]);
   const cwd = place?.cwd ?? folder ?? ".";
   const agent = place?.agentId ?? agentId;
-  const name = agents.find((it) => it.agentId === agent)?.name ?? agentName;
+  const { name, emoji } = agentOf(known, agent);
   const threadId = `web:room:${draftId}`;
   const begun = sessionOfThread.get(threadId);
   useEffect(() => {
@@ -52,8 +54,8 @@ export function DraftView({ draftId }: { draftId: string }) {
     };
     const nothing = (): void => {};
     const actions: Actions = { send, stop: nothing, retry: nothing, branch: async () => false, switchBranch: nothing, clone: nothing, sayAgain: async () => false, takeNext: nothing };
-    return { sessionId: draftId, feed, row: undefined, agentName: name, actions };
-  }, [draftId, threadId, cwd, agent, name, house, outbox, announcer, t]);
+    return { sessionId: draftId, feed, row: undefined, agentName: name, agentEmoji: emoji, actions };
+  }, [draftId, threadId, cwd, agent, name, emoji, house, outbox, announcer, t]);
 
   return (
     <ConversationContext value={conversation}>
@@ -68,6 +70,8 @@ function DraftBody({ conversation: { sessionId, feed, agentName }, cwd }: { conv
   const { t } = useWords();
   const { preferences } = useApp();
   const { showsTurns } = usePreferences();
+  const { projects } = useHouse();
+  const project = projectOf(cwd, projects);
   const outbox = useOutbox();
   const composer = useRef<ComposerHandle>(null);
   const stream = useRef<StreamHandle>(null);
@@ -83,7 +87,7 @@ function DraftBody({ conversation: { sessionId, feed, agentName }, cwd }: { conv
       <main className="main" id="conversation" data-session={sessionId}>
         <header className="head">
           <a className="tool only-phone" href={hrefOf({ view: "list" })} aria-label={t("allConversations")}><Icon name="left" /></a>
-          <div className="titles"><h1 className="clip">{t("newConversation")}</h1><span className="from clip" title={cwd}>{baseName(cwd)}</span></div>
+          <div className="titles"><h1 className="clip">{t("newConversation")}</h1><span className="from clip" title={cwd}>{placeName(cwd, project, projects)}</span></div>
         </header>
         <ConnectionBanner isTurnOpen={false} />
         <FileDrop composer={composer}>

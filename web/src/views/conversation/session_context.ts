@@ -21,6 +21,7 @@ export interface Conversation {
   feed: Feed;
   row: SessionRow | undefined;
   agentName: string;
+  agentEmoji: string | null;
   actions: Actions;
 }
 

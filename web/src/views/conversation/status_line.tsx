@@ -1,5 +1,6 @@
 // Agent, model, how full the context is, and what the session has cost.
 import { sessionCost } from "../../log/activity";
+import { AgentLabel } from "../../parts/agent_label";
 import { useHouse, useWords } from "../../parts/app_context";
 import { money, short } from "../../words/format";
 import { useConversation, useLog } from "./session_context";
@@ -9,7 +10,7 @@ const FULL_FROM = 0.8;
 
 export function StatusLine() {
   const { t } = useWords();
-  const { agentName } = useConversation();
+  const { agentName, agentEmoji } = useConversation();
   const log = useLog();
   const { models } = useHouse();
   const used = models?.models.find((model) => model.used);
@@ -18,7 +19,7 @@ export function StatusLine() {
   const tokens = log.turns.reduce((sum, { usage }) => sum + usage.input + usage.output + usage.cacheRead + usage.cacheWrite, 0);
   return (
     <dl className="status">
-      <div className="no-phone"><dt>{t("agent")}</dt><dd>{agentName}</dd></div>
+      <div className="no-phone"><dt>{t("agent")}</dt><dd><AgentLabel name={agentName} emoji={agentEmoji} /></dd></div>
       <div><dt>{t("model")}</dt><dd className="clip">{used?.name ?? "–"}</dd></div>
       {window === null ? null : <div><dt>{t("context")}</dt><dd><ContextBar used={log.contextUsed} window={window} /><span>{short(log.contextUsed)} / {short(window)}</span></dd></div>}
       <div className="push"><dt>{t("session")}</dt><dd>{cost === null ? (tokens === 0 ? money(0) : <span title={t("unknownPrice")}>{t("tokens", { n: short(tokens) })}</span>) : money(cost)}</dd></div>

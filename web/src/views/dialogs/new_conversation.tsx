@@ -1,5 +1,7 @@
-// A new conversation: folder, and a priming script that tells a history it starts with.
-import { useEffect, useMemo, useState } from "react";
+// A new conversation: project, and a priming script that tells a history it starts with.
+import { useEffect, useState } from "react";
+import { projectName } from "../../house/threads";
+import { withEmoji } from "../../parts/agent_label";
 import { useApp, useHouse, useWords } from "../../parts/app_context";
 import { keyLabel } from "../../parts/commands";
 import { Dialog } from "../../parts/dialog";
@@ -9,22 +11,24 @@ import type { PromptView, ScriptRow } from "../../wire/calls";
 import { newId } from "../../wire/ids";
 import { short } from "../../words/format";
 import { writePlace } from "../conversation/drafts";
+import { FolderBrowser } from "./folder_browser";
 import { ScriptPreview } from "./script_preview";
 
 const SEARCH_MS = 150;
 /** A token is about so many characters of prompt. */
 const CHARS_PER_TOKEN = 4;
+/** No path begins so. */
+const OTHER_FOLDER = "*";
 
 export function NewConversation({ withScript, onClose }: { withScript: boolean; onClose: () => void }) {
   const { t } = useWords();
   const { connection, house, announcer } = useApp();
-  const { agentName, agentId, folder, agents } = useHouse();
-  const folders = useFolders();
-  const [cwd, setCwd] = useState<string | null>(null);
+  const { agentName, agentEmoji, agentId, folder, agents, project } = useHouse();
+  const [cwd, setCwd] = useState<string | null>(project);
   const [script, setScript] = useState<string | null>(null);
   const [showsInUi, setShowsInUi] = useState(true);
   const [isBusy, setIsBusy] = useState(false);
-  const chosen = cwd ?? folders[0] ?? folder ?? ".";
+  const chosen = cwd ?? folder ?? ".";
   const start = async (): Promise<void> => {
     if (isBusy) return;
     if (script === null) {
@@ -64,8 +68,8 @@ export function NewConversation({ withScript, onClose }: { withScript: boolean; 
       <div className="dialog-body">
         <div className="form">
           <div className="pair">
-            <label><span className="label">{t("agent")}</span><span className="field"><select value={agentId ?? ""} onChange={(event) => house.chooseAgent(event.target.value === "" ? null : event.target.value)}>{agents.length === 0 ? <option value="">{agentName}</option> : null}{agentId === null && agents.length > 0 ? <option value="">{agentName}</option> : null}{agents.filter((it) => agentId !== null || it.name !== agentName).map((it) => <option key={it.agentId} value={it.agentId ?? ""}>{it.name}</option>)}</select><Icon name="updown" small /></span></label>
-            <label><span className="label">{t("folder")}</span><span className="field"><input list="folders" value={chosen} spellCheck={false} onChange={(event) => setCwd(event.target.value)} /><datalist id="folders">{folders.map((it) => <option key={it} value={it} />)}</datalist></span></label>
+            <label><span className="label">{t("agent")}</span><span className="field"><select value={agentId ?? ""} onChange={(event) => house.chooseAgent(event.target.value === "" ? null : event.target.value)}>{agents.length === 0 ? <option value="">{withEmoji({ name: agentName, emoji: agentEmoji })}</option> : null}{agentId === null && agents.length > 0 ? <option value="">{withEmoji({ name: agentName, emoji: agentEmoji })}</option> : null}{agents.filter((it) => agentId !== null || it.name !== agentName).map((it) => <option key={it.agentId} value={it.agentId ?? ""}>{withEmoji(it)}</option>)}</select><Icon name="updown" small /></span></label>
+            <ProjectField chosen={chosen} onChoose={setCwd} />
           </div>
           <Scripts chosen={script} onChoose={setScript} startsInSearch={withScript} />
           <label className="tick"><input type="checkbox" checked={showsInUi} disabled={script === null} onChange={(event) => setShowsInUi(event.target.checked)} /><span>{t("showInUi")}<small>{t("showInUiHint")}</small></span></label>
@@ -78,14 +82,19 @@ export function NewConversation({ withScript, onClose }: { withScript: boolean; 
   );
 }
 
-/** Folders that conversations were held in, the last first. */
-function useFolders(): readonly string[] {
-  const { sessions, folder } = useHouse();
-  return useMemo(() => {
-    const rows = [...sessions.values()].sort((a, b) => (b.updatedAt ?? "").localeCompare(a.updatedAt ?? ""));
-    const all = [...(folder === null ? [] : [folder]), ...rows.flatMap((row) => row.cwd ?? [])];
-    return [...new Set(all)];
-  }, [sessions, folder]);
+/** The projects of the house, and any other folder. */
+function ProjectField({ chosen, onChoose }: { chosen: string; onChoose: (folder: string) => void }) {
+  const { t } = useWords();
+  const { projects } = useHouse();
+  const [isBrowsing, setIsBrowsing] = useState(false);
+  const there = projects.filter((it) => it.exists);
+  const isListed = there.some((it) => it.path === chosen);
+  return (
+    <>
+      <label><span className="label">{t("project")}</span><span className="field"><select value={isBrowsing ? OTHER_FOLDER : chosen} title={chosen} onChange={(event) => { setIsBrowsing(event.target.value === OTHER_FOLDER); if (event.target.value !== OTHER_FOLDER) onChoose(event.target.value); }}>{isListed || isBrowsing ? null : <option value={chosen}>{chosen}</option>}{there.map((it) => <option key={it.path} value={it.path}>{projectName(it.path, projects)}</option>)}<option value={OTHER_FOLDER}>{t("otherFolder")}</option></select><Icon name="updown" small /></span></label>
+      {isBrowsing ? <FolderBrowser folder={chosen} onFolder={onChoose} /> : null}
+    </>
+  );
 }
 
 function Scripts({ chosen, onChoose, startsInSearch }: { chosen: string | null; onChoose: (ref: string | null) => void; startsInSearch: boolean }) {

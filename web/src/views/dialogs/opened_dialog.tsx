@@ -1,5 +1,6 @@
 // The dialog that is open.
 import type { OpenDialog } from "../../parts/dialogs";
+import { AddProjectDialog } from "./add_project";
 import { KeysDialog } from "./keys_dialog";
 import { NewConversation } from "./new_conversation";
 import { Palette } from "./palette";
@@ -14,6 +15,7 @@ export function OpenedDialog({ dialog, onClose }: { dialog: OpenDialog; onClose:
     case "remove": return <RemoveDialog sessionId={dialog.sessionId} onClose={onClose} />;
     case "prompt": return <PromptDialog cwd={dialog.cwd} onClose={onClose} />;
     case "events": return <EventsDialog events={dialog.events} onClose={onClose} />;
+    case "addProject": return <AddProjectDialog onClose={onClose} />;
     case "palette": return <Palette onClose={onClose} />;
     case "keys": return <KeysDialog onClose={onClose} />;
   }

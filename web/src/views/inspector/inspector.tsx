@@ -1,5 +1,6 @@
 // The inspector: what the model was sent, byte by byte, and where each byte came from.
 import { useEffect, useMemo, useRef, useState } from "react";
+import { agentOf } from "../../house/house_store";
 import type { ByteRange } from "../../log/inspect";
 import { useApp, useHouse, useIsOnline, useStore, useWords } from "../../parts/app_context";
 import { type Command, useCommands } from "../../parts/commands";
@@ -28,7 +29,7 @@ export function InspectorView({ sessionId, requestId }: { sessionId: string; req
   const feed = useMemo(() => feeds.of(sessionId), [feeds, sessionId]);
   const { log, isLoaded } = useStore(feed);
   const row = house.sessions.get(sessionId);
-  const agentName = house.agents.find((it) => it.agentId === row?.agentId)?.name ?? house.agentName;
+  const agentName = agentOf(house, row?.agentId).name;
   const found = log.requests.findIndex((it) => it.asked.requestId === requestId);
   const chosen = found >= 0 ? found : log.requests.length - 1;
   const request = log.requests[chosen];

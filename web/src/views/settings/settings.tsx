@@ -1,5 +1,5 @@
 // Settings and doctor: what is wrong with the house, which model answers, what is allowed, what it has cost.
-import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import type { Preferences } from "../../house/preferences";
 import { useApp, useHouse, useIsOnline, usePreferences, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
@@ -10,6 +10,8 @@ import { ConnectionLost, messageOf } from "../../wire/errors";
 import { clockTime, grouped, money, short, shortDate } from "../../words/format";
 import type { WordKey } from "../../words/words";
 import { ConnectionBanner } from "../conversation/banners";
+import { Projects } from "./projects";
+import { Section } from "./section";
 
 export function SettingsView() {
   const { t } = useWords();
@@ -18,7 +20,7 @@ export function SettingsView() {
       <header className="head"><a className="tool only-phone" href={hrefOf({ view: "list" })} aria-label={t("allConversations")}><Icon name="left" /></a><div className="titles"><h1 className="clip">{t("settingsAndDoctor")}</h1></div></header>
       <ConnectionBanner isTurnOpen={false} />
       <div className="page" tabIndex={0} role="region" aria-label={t("settingsAndDoctor")}>
-        <div className="page-in"><Doctor /><Models /><Grants /><Repositories /><Costs /><ThisPage /></div>
+        <div className="page-in"><Doctor /><Projects /><Models /><Grants /><Repositories /><Costs /><ThisPage /></div>
       </div>
     </main>
   );
@@ -39,10 +41,6 @@ function useAnswer<T>(ask: () => Promise<T>): { answer: T | null; error: string 
     if (isOnline) again();
   }, [isOnline, again]);
   return { ...state, again };
-}
-
-function Section({ title, intro, action, children }: { title: string; intro?: string; action?: ReactNode; children: ReactNode }) {
-  return <section><div className="section-head"><h2>{title}</h2>{action}</div>{intro === undefined ? null : <p className="intro">{intro}</p>}{children}</section>;
 }
 
 const STATES: Record<DoctorCheck["state"], WordKey> = { ok: "stateOk", warn: "stateWarn", fail: "stateFail" };

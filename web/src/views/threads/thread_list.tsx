@@ -1,7 +1,8 @@
 // The list of conversations: search, groups, state and unread marks.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type RefObject, useContext, useEffect, useMemo, useRef, useState } from "react";
-import { filterThreads, groupThreads, type GroupName, type ThreadView, unreadCount } from "../../house/threads";
+import { filterThreads, groupThreads, type GroupName, projectName, type ThreadView, unreadCount } from "../../house/threads";
+import { AgentLabel, withEmoji } from "../../parts/agent_label";
 import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context";
 import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
@@ -38,6 +39,7 @@ export function ThreadList({ route, searchField }: { route: Route; searchField: 
       <div className="find">
         <label className="field"><Icon name="search" /><input ref={searchField} type="search" value={query} placeholder={t("search")} aria-label={t("searchConversations")} onChange={(event) => setQuery(event.target.value)} onKeyDown={(event) => { if (event.key === "Escape") { setQuery(""); event.currentTarget.blur(); } }} /><kbd>/</kbd></label>
       </div>
+      <ProjectSwitch />
       <Threads query={query} route={route} />
       <div className="nav"><a href={hrefOf({ view: "settings" })} aria-current={route.view === "settings" ? "page" : undefined}><Icon name="sliders" /><span>{t("settingsAndDoctor")}</span></a></div>
     </Side>
@@ -47,16 +49,31 @@ export function ThreadList({ route, searchField }: { route: Route; searchField: 
 function AgentSwitch() {
   const { t } = useWords();
   const { house } = useApp();
-  const { agents, agentName, agentId } = useHouse();
-  const inside = <><Icon name="kith" className="kith" /><span className="clip">{agentName === "" ? "Kith" : agentName}</span></>;
+  const { agents, agentName, agentEmoji, agentId } = useHouse();
+  const inside = <>{agentEmoji === null ? <Icon name="kith" className="kith" /> : null}<span className="clip"><AgentLabel name={agentName === "" ? "Kith" : agentName} emoji={agentEmoji} /></span></>;
   if (agents.length < 2) return <span className="agent">{inside}</span>;
-  const items = agents.map((agent) => ({ label: agent.name, isCurrent: agent.agentId === agentId || (agentId === null && agent.name === agentName), onChoose: () => house.chooseAgent(agent.agentId) }));
+  const items = agents.map((agent) => ({ label: withEmoji(agent), isCurrent: agent.agentId === agentId || (agentId === null && agent.name === agentName), onChoose: () => house.chooseAgent(agent.agentId) }));
   return <Menu label={t("agentSwitch", { agent: agentName })} className="agent" items={items}>{inside}<Icon name="updown" small /></Menu>;
+}
+
+/** Narrows the list to one project; not shown while there is only one. */
+function ProjectSwitch() {
+  const { t } = useWords();
+  const { house } = useApp();
+  const { projects, project } = useHouse();
+  if (projects.length < 2) return null;
+  const name = project === null ? t("allProjects") : projectName(project, projects);
+  const items = [
+    { label: t("allProjects"), isCurrent: project === null, onChoose: () => house.chooseProject(null) },
+    ...projects.map((it) => ({ label: projectName(it.path, projects), isCurrent: it.path === project, onChoose: () => house.chooseProject(it.path) })),
+  ];
+  return <div className="project-switch"><Menu label={t("projectSwitch", { project: name })} className="btn plain compact" items={items}><Icon name="folder" small /><span className="clip">{name}</span><Icon name="updown" small /></Menu></div>;
 }
 
 function Threads({ query, route }: { query: string; route: Route }) {
   const { t } = useWords();
-  const { threads, error } = useHouse();
+  const { threads: all, error, project } = useHouse();
+  const threads = useMemo(() => (project === null ? all : (all?.filter((it) => it.project === project) ?? null)), [all, project]);
   const { house } = useApp();
   const hits = useHits(query);
   const scroller = useRef<HTMLDivElement>(null);
@@ -76,7 +93,7 @@ function Threads({ query, route }: { query: string; route: Route }) {
     if (error === null) return <div className="threads" aria-busy="true"><div className="side-bones">{Array.from({ length: 8 }, (_, index) => <span key={index} />)}</div></div>;
     return <div className="threads"><p className="nothing bad">{t("failedCall", { reason: error })}</p><button className="btn compact" onClick={() => void house.refresh()}>{t("tryNow")}</button></div>;
   }
-  if (rows.length === 0) return <div className="threads"><p className="nothing">{t(query === "" ? "noConversations" : "noMatches")}</p></div>;
+  if (rows.length === 0) return <div className="threads"><p className="nothing">{t(query !== "" ? "noMatches" : project === null ? "noConversations" : "noneInProject")}</p></div>;
   const items = list.getVirtualItems();
   return (
     <div className="threads" ref={scroller}>
@@ -107,7 +124,7 @@ const STOPPED: Record<string, WordKey> = { steps: "endedSteps", repeats: "endedR
 function Thread({ thread, route }: { thread: ThreadView; route: Route }) {
   const { t, language } = useWords();
   const { house } = useApp();
-  const { tails, seen } = useHouse();
+  const { tails, seen, projects, project, folder } = useHouse();
   const isOnline = useIsOnline();
   const tail = tails.get(thread.sessionId);
   useEffect(() => {
@@ -117,11 +134,14 @@ function Thread({ thread, route }: { thread: ThreadView; route: Route }) {
   const nUnread = isCurrent ? 0 : unreadCount(tail, seen[thread.sessionId]);
   const title = thread.title ?? t(tail !== undefined && tail.lastWords === "" ? "newConversation" : "untitled");
   const stopped = tail?.stopped ?? null;
+  // The house is where most conversations are, and a chosen project is said above the list.
+  const shownProject = thread.project === null || project !== null || thread.project === folder ? null : projectName(thread.project, projects);
   return (
     <a className={nUnread > 0 ? "thread unread" : "thread"} href={hrefOf({ view: "conversation", sessionId: thread.sessionId, eventId: null })} aria-current={isCurrent ? "page" : undefined}>
       <Icon name={platformIcon(thread.platform)} label={t(platformKey(thread.platform))} />
       <span title={thread.cwd ?? undefined}><span className="name clip" lang={languageOf(title)}>{title}</span><span className="num">{thread.updatedAt === 0 ? "" : listTime(thread.updatedAt, Date.now(), language)}</span></span>
       <span>
+        {shownProject === null ? null : <span className="in-project">{shownProject}</span>}
         {thread.state === "readOnly" ? <span className="last clip bad">{t("readOnly")}</span> : stopped === null || thread.state === "running" ? <span className="last clip" lang={languageOf(tail?.lastWords ?? "")}>{tail?.lastWords || "\u00a0"}</span> : <span className="last clip bad">{t(STOPPED[stopped.bound ?? ""] ?? "endedFailed", { n: "" })}</span>}
         <span className="state">
           {thread.state === "waiting" ? <span className="waits">{t("approval")}</span> : null}

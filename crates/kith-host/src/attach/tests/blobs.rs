@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
+use kith_vocab::json::Json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;

@@ -161,3 +161,37 @@ fn logging_out_ends_the_login_at_once_and_for_the_next_host_too() {
     access.log_out(&first).unwrap();
     assert!(!access.until_logout(&second).is_cancelled());
 }
+
+#[test]
+fn a_good_code_lets_in_whoever_else_has_guessed() {
+    let (_, access) = access();
+    let code = access.new_login_code().unwrap();
+    for _ in 0..=FAILURES_MAX {
+        access.log_in("wrong").unwrap_err();
+    }
+    assert_eq!(status(access.log_in("wrong")), 429);
+    assert_eq!(status(access.log_in(&code)), 200);
+}
+
+#[test]
+fn listeners_of_a_house_share_logins_and_not_failures() {
+    let (_, local) = access();
+    let remote = local.over_tls();
+    let login = remote.log_in(&remote.new_login_code().unwrap()).unwrap();
+    assert!(login.set_cookie.ends_with("; Secure"), "{}", login.set_cookie);
+    let here = local.log_in(&local.new_login_code().unwrap()).unwrap();
+    assert!(!here.set_cookie.contains("Secure"), "{}", here.set_cookie);
+    assert_eq!(status(local.check(&page(&login, None))), 200);
+
+    let wrong = with("authorization", "Bearer wrong");
+    for _ in 0..FAILURES_MAX {
+        assert_eq!(status(remote.check(&wrong)), 401);
+    }
+    assert_eq!(status(remote.check(&wrong)), 429);
+    assert_eq!(status(local.check(&wrong)), 401);
+
+    local.log_out(&page(&login, None)).unwrap();
+    for access in [&local, &remote] {
+        assert_eq!(status(access.check(&page(&login, None))), 401);
+    }
+}

@@ -180,6 +180,31 @@ async fn asking_again_and_editing_are_branches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_refused_leaves_the_conversation_as_it_was() {
+    let served = Served::new().await;
+    let (_, first) = chat(&served, &submit("a", &[user("1", "say one")])).await;
+    let mut edit = submit("a", &[user("1", "say two")]);
+    edit["messageId"] = json!("1");
+    let mut again = json!({ "id": "a", "messages": [user("1", "say one")],
+        "trigger": "regenerate-message", "messageId": first[0]["messageId"] });
+    let private = served.dir.path().join(".kith");
+    for (field, value) in
+        [("model", json!("nothing")), ("cwd", json!("/nowhere")), ("cwd", json!(private))]
+    {
+        for request in [&mut edit, &mut again] {
+            let mut request = request.clone();
+            request[field] = value.clone();
+            let (status, answer) = served.call("chat", &request).await;
+            assert!((400..500).contains(&status), "{status} {request} {answer}");
+        }
+    }
+    let (_, messages) =
+        served.call("list_messages", &json!({ "of": { "thread": "web:room:a" } })).await;
+    let messages = messages["data"]["messages"].as_array().unwrap().clone();
+    assert_eq!((messages.len(), &messages[0]["parts"][0]["text"]), (2, &json!("say one")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_is_wrong_says_what_is_wrong() {
     let served = Served::new().await;
     let file = |url: &str| {

@@ -238,33 +238,42 @@ async fn logging_out_closes_the_streams_of_that_login() {
     assert!([200, 401].contains(&status_of(&told)), "{told}");
 }
 
-/// Connections that send one byte and no more; with `KITH_SLOW_TESTS=1` a thousand of them.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the time, for whoever runs the long form")]
-async fn slow_clients_do_not_slow_the_owner_down() {
+async fn logging_out_closes_a_websocket_whose_answer_is_under_way() {
     let served = Served::new().await;
-    let is_long = std::env::var_os("KITH_SLOW_TESTS").is_some();
-    let n_slow = if is_long { 1_000 } else { 60 };
-    let room = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let mut slow = Vec::new();
-    for _ in 0..n_slow.min(usize::try_from(room / 4).unwrap_or(usize::MAX)) {
-        let mut stream = TcpStream::connect(served.address).await.unwrap();
-        stream.write_all(b"G").await.ok();
-        slow.push(stream);
+    let login = served.access.log_in(&served.access.new_login_code().unwrap()).unwrap();
+    let cookie = login.set_cookie.split(';').next().unwrap().to_owned();
+    let request = Request::builder()
+        .uri(format!("ws://{}/api/socket", served.address))
+        .header("host", served.address.to_string())
+        .header("origin", format!("http://{}", served.address))
+        .header("cookie", &cookie)
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+        .header("sec-websocket-protocol", format!("kith, kith.{}", login.page_key))
+        .body(())
+        .unwrap();
+    let stream = TcpStream::connect(served.address).await.unwrap();
+    let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await.unwrap();
+    for frame in [
+        json!({ "type": "hello", "protocol": 3, "clientId": "test" }),
+        json!({ "type": "follow_house", "requestId": "1" }),
+        json!({ "type": "list_threads", "requestId": "2" }),
+    ] {
+        socket.send(Message::text(frame.to_string())).await.unwrap();
     }
-    let mut times = Vec::new();
-    for _ in 0..100 {
-        let began = std::time::Instant::now();
-        let (status, _) = served.call("list_threads", &json!({})).await;
-        assert_eq!(status, 200);
-        times.push(began.elapsed());
+    let mut told = String::new();
+    while !told.contains("\"requestId\":\"2\"") {
+        let frame = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
+        told = frame.unwrap().unwrap().into_text().unwrap().to_string();
     }
-    times.sort();
-    let p99 = times[98];
-    println!("{} slow clients: p99 {p99:?}", slow.len());
-    if is_long {
-        assert!(p99 < Duration::from_millis(200), "{p99:?}");
-    }
+    let known = format!("Host: HOST\r\nCookie: {cookie}\r\nX-Kith-Page: {}\r\n", login.page_key);
+    let logout = format!("POST /api/logout HTTP/1.1\r\n{known}Connection: close\r\n\r\n");
+    assert_eq!(status_of(&served.raw(&logout).await), 200);
+    // The stream would never end by itself.
+    while let Some(Ok(_)) = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,6 @@ use std::fs;
 
 use super::*;
 use crate::calls::project::{RegisterProject, RemoveProject};
-use crate::calls::session::ListSessions;
 use crate::error::ErrorCode;
 use crate::tests::{answer_to_owner, host, new_dialog};
 
@@ -35,7 +34,7 @@ async fn a_project_gathers_the_sessions_of_its_folder_and_gives_them_back() {
     assert!(!answer_to_owner(&host, app).await.unwrap().is_new);
     let registered = (text(&other.join("app")), ProjectKind::Registered, 1);
     assert_eq!(projects().await, [house.clone(), registered]);
-    let sessions = answer_to_owner(&host, ListSessions { agent_id: None }).await.unwrap().sessions;
+    let sessions = host.reads().list().await.unwrap().data.sessions;
     assert_eq!(sessions[0].project, Some(text(&other.join("app"))));
     let file = fs::read_to_string(dir.path().join("kith.toml")).unwrap();
     assert!(file.contains("[projects]"), "{file}");
@@ -54,7 +53,17 @@ async fn only_folders_can_be_registered_and_looked_into() {
     let house = dir.path().canonicalize().unwrap();
     let own = RegisterProject { path: text(&house) };
     assert!(!answer_to_owner(&host, own).await.unwrap().is_new);
-    for path in ["app", "~/app", "/nowhere/at/all", &text(&house.join("Agent.md")), "/a\0b", ""] {
+    for path in [
+        "app",
+        "~/app",
+        "/nowhere/at/all",
+        &text(&house.join("Agent.md")),
+        "/a\0b",
+        "",
+        &text(&house.join(".kith")),
+        "/proc/self",
+        "/dev",
+    ] {
         let register = RegisterProject { path: path.to_owned() };
         let refused = answer_to_owner(&host, register).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::ProjectNotFound, "{path}");
@@ -88,4 +97,18 @@ async fn folders_are_listed_by_name_without_files_and_hidden_ones() {
     assert_eq!(rows, [("a", false, true), ("b", true, false)]);
     assert_eq!((list.parent, list.is_cut), (tree.parent().map(text), false));
     assert_eq!(look(true).await.directories.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_conversation_begins_in_a_folder_of_kiths_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    for folder in [".kith", ".kith/sessions"] {
+        let mut dialog = new_dialog();
+        dialog.cwd = Some(text(&dir.path().join(folder)));
+        let refused = answer_to_owner(&host, dialog).await.unwrap_err();
+        assert!(refused.message.contains(".kith"), "{refused:?}");
+    }
+    let sessions = host.reads().list().await.unwrap().data.sessions;
+    assert!(sessions.is_empty(), "{sessions:?}");
 }

@@ -55,6 +55,18 @@ async fn items_leave_room_for_what_must_arrive() {
     assert_eq!((receiver.len(), link.gone.is_cancelled()), (1, false));
 }
 
+#[tokio::test(start_paused = true)]
+async fn little_is_kept_for_a_client_that_reads_nothing() {
+    let (link, receiver) = Link::new();
+    let (request_type, request_id) = ("count".to_owned(), "1".to_owned());
+    let text = Json::of(&"x".repeat(8 * 1024));
+    let item = HostFrame::Item(ItemFrame { request_type, request_id, item: text });
+    while link.send_item(&item).await.is_ok() {}
+    assert!(receiver.len() > 16, "{}", receiver.len());
+    let n_bytes = link.bytes_waiting.load(Ordering::Relaxed);
+    assert!(n_bytes <= 256 * 1024, "{n_bytes}");
+}
+
 #[tokio::test]
 async fn items_wait_while_a_client_fetches_a_long_text() {
     let (link, mut receiver) = Link::new();

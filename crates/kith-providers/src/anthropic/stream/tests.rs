@@ -153,6 +153,35 @@ fn without_an_end_the_answer_was_cut() {
 }
 
 #[test]
+fn a_character_cut_in_two_is_joined_and_half_of_one_costs_no_answer() {
+    let text = |text: &str| delta(0, &format!(r#"{{"type":"text_delta","text":"{text}"}}"#));
+    let begin = start(0, r#"{"type":"text","text":""}"#);
+    let end = end("end_turn");
+    check(&[&begin, &text(r"a\ud83d"), &text(r"\ude00b"), &stop(0), &end], "text: a😀b | EndTurn");
+    check(&[&begin, &text(r"a\ud83d"), &text("b"), &end], "text: a\u{fffd}b | EndTurn");
+    check(&[&begin, &text(r"a\ud83d"), &stop(0), &end], "text: a\u{fffd} | EndTurn");
+    check(
+        &[
+            &start(0, &call("x", "f")),
+            &json(0, r#"{\"a\":\"\ud83d"#),
+            &json(0, r#"\ude00\"}"#),
+            &stop(0),
+            &end,
+        ],
+        r#"call x: f {"a":"😀"} | ToolCall"#,
+    );
+    check(
+        &[
+            &start(0, r#"{"type":"thinking","thinking":""}"#),
+            &delta(0, r#"{"type":"thinking_delta","thinking":"\ud83d"}"#),
+            &delta(0, r#"{"type":"thinking_delta","thinking":"\ude00"}"#),
+            &end,
+        ],
+        "thinking: 😀 | EndTurn",
+    );
+}
+
+#[test]
 fn what_is_not_the_protocol_is_a_fault() {
     let text = &start(0, r#"{"type":"text","text":"a"}"#);
     for wrong in [

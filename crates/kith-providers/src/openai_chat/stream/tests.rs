@@ -147,6 +147,48 @@ fn a_stream_that_is_done_without_an_end_was_cut() {
 }
 
 #[test]
+fn a_character_cut_in_two_is_joined_and_half_of_one_costs_no_answer() {
+    let content = |text: &str| delta(&format!(r#"{{"content":"{text}"}}"#));
+    check(&[&content(r"a\ud83d"), &content(r"\ude00b"), STOP], "text: a😀b | EndTurn");
+    check(&[&content(r"a\ud83d"), &content("b"), STOP], "text: a\u{fffd}b | EndTurn");
+    check(&[&content(r"a\ud83d"), STOP], "text: a\u{fffd} | EndTurn");
+    check(&[&content(r"\ude00"), STOP], "text: \u{fffd} | EndTurn");
+    check(
+        &[
+            &delta(r#"{"reasoning":"\ud83d"}"#),
+            &content(r"\ud83d"),
+            &delta(r#"{"reasoning":"\ude00"}"#),
+            &content(r"\ude01"),
+            STOP,
+        ],
+        "thinking: 😀 | text: 😁 | EndTurn",
+    );
+    check(
+        &[
+            &call(r#""index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}"#),
+            &call(r#""index":0,"function":{"arguments":"\ude00\"}"}"#),
+            &finish("tool_calls"),
+        ],
+        r#"call x: f {"a":"😀"} | ToolCall"#,
+    );
+    let whole = r#"{"choices":[{"message":{"content":"a\ud83d"},"finish_reason":"stop"}]}"#;
+    let mut answer = Accumulator::of(Wire::OpenaiChat);
+    assert!(answer.feed_whole(whole, &Seen::default()).unwrap());
+    let content = answer.finish().unwrap().content;
+    assert_eq!(content, [AnswerBlock::Text("a\u{fffd}".to_owned())]);
+}
+
+#[test]
+fn a_half_is_told_when_it_is_whole() {
+    let seen = Seen::default();
+    let mut answer = Accumulator::of(Wire::OpenaiChat);
+    for text in [r"a\ud83d", r"\ude00", r"\ud83d", "b"] {
+        answer.feed(&delta(&format!(r#"{{"content":"{text}"}}"#)), &seen).unwrap();
+    }
+    assert_eq!(seen.lines(), [r#"0 Text("a")"#, r#"0 Text("😀")"#, "0 Text(\"\u{fffd}b\")"]);
+}
+
+#[test]
 fn what_is_not_the_protocol_is_a_fault() {
     let text = &delta(r#"{"content":"a"}"#);
     for wrong in

@@ -206,6 +206,27 @@ fn without_an_end_the_answer_was_cut() {
 }
 
 #[test]
+fn a_character_cut_in_two_is_joined_and_half_of_one_costs_no_answer() {
+    check(&[&text(0, r"a\ud83d"), &text(0, r"\ude00b"), DONE], "text: a😀b | EndTurn");
+    check(&[&text(0, r"a\ud83d"), &text(0, "b"), DONE], "text: a\u{fffd}b | EndTurn");
+    check(&[&text(0, r"a\ud83d"), DONE], "text: a\u{fffd} | EndTurn");
+    let item = r#"{"type":"message","id":"m","content":[{"text":"a\ud83d"}]}"#;
+    check(&[&done(0, item), DONE], "text: a\u{fffd} | EndTurn");
+    let call = r#"{"type":"function_call","id":"i","call_id":"x","name":"f"}"#;
+    let whole = r#"{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":"{\"a\":\"\ud83d\ude00\"}"}"#;
+    check(
+        &[
+            &added(0, call),
+            &arguments(0, "i", r#"{\"a\":\"\ud83d"#),
+            &arguments(0, "i", r#"\ude00\"}"#),
+            &done(0, whole),
+            DONE,
+        ],
+        r#"call x: f {"a":"😀"} | ToolCall"#,
+    );
+}
+
+#[test]
 fn what_is_not_the_protocol_is_a_fault() {
     for wrong in [
         "{",

@@ -5,7 +5,7 @@
 //! protected path leads through are guarded as well as what they end at, and every folder above a guard
 //! is pinned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -13,10 +13,11 @@ use kith_home::placeholder::{self, StandIn, is_placeholder};
 use kith_home::protected::{
     HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES, SYSTEM_SECRETS, USER_SECRETS,
 };
+use kith_home::trust::recorded_folders;
 
 use super::super::spec::{GuardKind, MountKind, PathGuard, SandboxMount};
 use super::SandboxPlaces;
-use super::repositories::{git_folder, nested};
+use super::repositories::{WorkspaceContents, git_folder, guarded_of, is_house, submodules};
 
 /// What the user's programs run by themselves, for a workspace that is a part of the home.
 const HOME_STARTUP: [&str; 14] = [
@@ -39,6 +40,9 @@ const HOME_STARTUP: [&str; 14] = [
 /// Links that are followed on the way to a protected path, as many as the kernel follows.
 const LINKS_MAX: usize = 40;
 
+/// Other houses in a workspace in which also absent files are protected. In further ones, those that are there.
+const OTHER_HOUSES_MAX: usize = 32;
+
 /// Tokens of package managers in their folders.
 const CACHE_SECRETS: [&str; 2] = ["credentials", "credentials.toml"];
 
@@ -46,7 +50,10 @@ pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<Pat
     let mut wanted = WantedGuards::of_self(places);
     for folder in places.writable.iter().chain([&places.workspace]) {
         wanted.add_all(git_folder(folder));
-        wanted.add_all(nested(folder));
+        let contents = WorkspaceContents::of(folder);
+        wanted.add_all(contents.repositories.iter().flat_map(guarded_of));
+        wanted.add_all(submodules(folder, &contents.repositories));
+        wanted.add_houses(contents.houses, places);
     }
     for folder in &places.caches {
         wanted.add(folder, &CACHE_SECRETS, GuardKind::Masked);
@@ -97,6 +104,27 @@ impl WantedGuards {
         wanted
     }
 
+    /// Other houses and homes: those found in the workspace, and those that the user has said are theirs.
+    fn add_houses(&mut self, found: Vec<PathBuf>, places: &SandboxPlaces) {
+        let recorded = places.user_home.as_deref().map(recorded_folders).unwrap_or_default();
+        // No house of its own, but the folder for all of them; it is masked in any case.
+        let is_other =
+            |it: &PathBuf| Some(it) != places.user_home.as_ref() && !places.homes.contains(it);
+        let is_beneath = |it: &PathBuf| it.starts_with(&places.workspace) && is_house(it);
+        let houses = recorded.into_iter().filter(is_beneath).chain(found).filter(is_other);
+        for (n_before, house) in houses.enumerate() {
+            self.add(&house, &[KITH_FOLDER], GuardKind::Masked);
+            if n_before < OTHER_HOUSES_MAX {
+                self.add(&house, &HOME_FILES, GuardKind::ReadOnly);
+                self.add(&house, &HOUSE_SELF, GuardKind::ReadOnly);
+            } else {
+                let names = HOME_FILES.iter().chain(&HOUSE_SELF);
+                let there = names.filter(|it| fs::symlink_metadata(house.join(it)).is_ok());
+                self.add(&house, &there.copied().collect::<Vec<_>>(), GuardKind::ReadOnly);
+            }
+        }
+    }
+
     fn add(&mut self, folder: &Path, names: &[&str], kind: GuardKind) {
         let paths = names.iter().map(|name| (folder.join(name), kind, StandIn::Folder));
         self.0.extend(paths);
@@ -111,9 +139,10 @@ impl WantedGuards {
 /// The guards that matter in this view, with the folders above those that could be moved away.
 fn placed(wanted: WantedGuards, mounts: &[SandboxMount]) -> Vec<PathGuard> {
     let mut guards: BTreeMap<PathBuf, PathGuard> = BTreeMap::new();
+    let mut states = PathStates::default();
     for (path, kind, stand_in) in wanted.0 {
-        for place in on_the_way(&path) {
-            place_one(&place, (kind, stand_in), mounts, &mut guards);
+        for place in on_the_way(&path, &mut states) {
+            place_one(&place, (kind, stand_in), (mounts, &mut states), &mut guards);
         }
     }
     let mut guards: Vec<PathGuard> = guards.into_values().collect();
@@ -124,7 +153,7 @@ fn placed(wanted: WantedGuards, mounts: &[SandboxMount]) -> Vec<PathGuard> {
 fn place_one(
     path: &Path,
     (kind, stand_in): (GuardKind, StandIn),
-    mounts: &[SandboxMount],
+    (mounts, states): (&[SandboxMount], &mut PathStates),
     guards: &mut BTreeMap<PathBuf, PathGuard>,
 ) {
     let Some(mount) = mount_of(path, mounts) else { return };
@@ -132,14 +161,14 @@ fn place_one(
     let is_needed = match mount.kind {
         MountKind::Writable => true,
         MountKind::ReadOnly | MountKind::CopyOnWrite => {
-            kind == GuardKind::Masked && fs::symlink_metadata(path).is_ok()
+            kind == GuardKind::Masked && *states.at(path) != PathState::Absent
         }
         MountKind::Empty | MountKind::Link(_) => false,
     };
     if !is_needed {
         return;
     }
-    let absent = if is_writable_place { first_absent(path) } else { path.to_owned() };
+    let absent = if is_writable_place { first_absent(path, states) } else { path.to_owned() };
     // What is wanted is the file; what stands for a folder above it is a folder.
     let stand_in = if absent == path { stand_in } else { StandIn::Folder };
     let above = absent.ancestors().skip(1).take_while(|it| is_writable_place && *it != mount.path);
@@ -159,6 +188,34 @@ fn place_one(
     };
 }
 
+/// What lies at a path.
+#[derive(PartialEq, Eq)]
+enum PathState {
+    /// Nothing, or what cannot be looked at.
+    Absent,
+    Placeholder,
+    Link(PathBuf),
+    There,
+}
+
+/// What lies at the paths of a plan. Most of them share the folders they lie in, so each is looked at
+/// once. No longer than for one plan: anybody may change them meanwhile.
+#[derive(Default)]
+struct PathStates(HashMap<PathBuf, PathState>);
+
+impl PathStates {
+    fn at(&mut self, path: &Path) -> &PathState {
+        self.0.entry(path.to_owned()).or_insert_with(|| match fs::symlink_metadata(path) {
+            Err(_) => PathState::Absent,
+            Ok(it) if it.is_symlink() => {
+                fs::read_link(path).map_or(PathState::There, PathState::Link)
+            }
+            Ok(it) if is_placeholder(&it) => PathState::Placeholder,
+            Ok(_) => PathState::There,
+        })
+    }
+}
+
 /// The mount in which a path lies.
 fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMount> {
     let around = mounts.iter().filter(|it| path.starts_with(&it.path));
@@ -166,16 +223,17 @@ fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMo
 }
 
 /// The path, or the first folder above it that would have to be made for it.
-fn first_absent(path: &Path) -> PathBuf {
+fn first_absent(path: &Path, states: &mut PathStates) -> PathBuf {
     // What stands for an absent path while another sandbox runs is no less absent.
-    let is_absent = |it: &Path| fs::symlink_metadata(it).map_or(true, |it| is_placeholder(&it));
+    let mut is_absent =
+        |it: &Path| matches!(states.at(it), PathState::Absent | PathState::Placeholder);
     let absent = path.ancestors().take_while(|it| is_absent(it));
     absent.last().unwrap_or(path).to_owned()
 }
 
 /// Every link that a path leads through, and what it ends at, there or not. None of the paths leads
 /// through a link itself.
-fn on_the_way(path: &Path) -> Vec<PathBuf> {
+fn on_the_way(path: &Path, states: &mut PathStates) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut real = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = parts_of(path);
@@ -185,12 +243,12 @@ fn on_the_way(path: &Path) -> Vec<PathBuf> {
             continue;
         }
         let place = real.join(&part);
-        match fs::read_link(&place) {
-            Ok(target) if found.len() < LINKS_MAX => {
+        match states.at(&place) {
+            PathState::Link(target) if found.len() < LINKS_MAX => {
                 if target.is_absolute() {
                     real = PathBuf::from("/");
                 }
-                rest.extend(parts_of(&target));
+                rest.extend(parts_of(target));
                 found.push(place);
             }
             // No link, or nothing at all.

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kith_home::placeholder::StandIn;
+use kith_home::protected::{HOUSE_SETTINGS, KITH_FOLDER};
+
+use super::super::submodules::{Submodules, named_by_git_file};
 
 const GIT: &str = ".git";
 
@@ -19,13 +22,21 @@ const GIT_GUARDED: [(&str, StandIn); 6] = [
     ("worktrees", StandIn::Folder),
 ];
 
-/// Entries of folders that are looked at for nested repositories.
+/// What makes a folder a house, or the home of an agent.
+const HOUSE_SIGNS: [&str; 3] = [KITH_FOLDER, HOUSE_SETTINGS, "Agent.md"];
+
+/// Entries of folders that are looked at for nested repositories and other houses.
 const NESTED_ENTRIES_MAX: usize = 5_000;
 
 /// Whether git takes this folder for the inside of a repository.
 pub(in crate::sandbox) fn is_bare(folder: &Path) -> bool {
     let is_there = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
     is_there("HEAD") && (is_there("refs") || is_there("commondir"))
+}
+
+/// Whether a folder is a house or the home of an agent.
+pub(super) fn is_house(folder: &Path) -> bool {
+    HOUSE_SIGNS.iter().any(|it| fs::symlink_metadata(folder.join(it)).is_ok())
 }
 
 /// What must not change of the repository whose root this folder is or could become.
@@ -52,15 +63,35 @@ fn guarded_bare(folder: &Path) -> impl Iterator<Item = (PathBuf, StandIn)> {
     config.into_iter().chain([folder.join("hooks")]).map(|it| (it, StandIn::Folder))
 }
 
-/// The `.git` of repositories beneath this folder, submodules among them, and what runs code of those
-/// without. They can be read and not changed: a command that is to work in one is started there.
-pub(super) fn nested(folder: &Path) -> Vec<(PathBuf, StandIn)> {
-    let mut guarded = Vec::new();
-    for repository in repositories_beneath(folder) {
-        match repository {
-            FoundRepository::Git(path) => guarded.push((path, StandIn::Folder)),
-            FoundRepository::Bare(path) => guarded.extend(guarded_bare(&path)),
-        }
+/// What must not change of a repository beneath the workspace: its `.git`, or what runs code of one without.
+/// They can be read and not changed: a command that is to work in one is started there.
+pub(super) fn guarded_of(repository: &FoundRepository) -> Vec<(PathBuf, StandIn)> {
+    match repository {
+        FoundRepository::Git(path) => guarded_git(path),
+        FoundRepository::Bare(path) => guarded_bare(path).collect(),
+    }
+}
+
+/// The `.git` of submodules, of the repository in this folder and of those beneath it.
+pub(super) fn submodules(folder: &Path, beneath: &[FoundRepository]) -> Vec<(PathBuf, StandIn)> {
+    let own = folder.join(GIT);
+    let beneath = beneath.iter().filter_map(|it| match it {
+        FoundRepository::Git(path) => Some(path.clone()),
+        FoundRepository::Bare(_) => None,
+    });
+    let found = Submodules::of(beneath.chain([own.clone()]), |git| git == own);
+    let there = found.gits.iter().filter(|it| fs::symlink_metadata(it).is_ok());
+    there.flat_map(|it| guarded_git(it)).collect()
+}
+
+/// What must not change where git finds this `.git`.
+fn guarded_git(git: &Path) -> Vec<(PathBuf, StandIn)> {
+    let mut guarded = vec![(git.to_owned(), StandIn::Folder)];
+    match named_by_git_file(git) {
+        Some(folder) if folder.is_dir() => guarded.extend(guarded_bare(&folder)),
+        // Nobody may make it.
+        Some(folder) => guarded.push((folder, StandIn::Folder)),
+        None => (),
     }
     guarded
 }
@@ -73,30 +104,57 @@ pub(in crate::sandbox) enum FoundRepository {
     Bare(PathBuf),
 }
 
-/// The repositories among the first entries beneath a folder, the nearest first.
-pub(in crate::sandbox) fn repositories_beneath(folder: &Path) -> Vec<FoundRepository> {
-    let mut found = Vec::new();
-    let mut folders = VecDeque::from([folder.to_owned()]);
-    let mut n_entries = 0;
-    while let Some(current) = folders.pop_front() {
-        // A folder that cannot be read holds nothing that git could read.
-        let Ok(entries) = fs::read_dir(&current) else { continue };
-        for entry in entries.flatten() {
-            n_entries += 1;
-            if n_entries > NESTED_ENTRIES_MAX {
-                return found;
-            }
-            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-            if entry.file_name() == GIT {
-                if current != folder {
-                    found.push(FoundRepository::Git(entry.path()));
+/// What was found beneath a folder, among its first entries, the nearest first.
+#[derive(Default)]
+pub(in crate::sandbox) struct WorkspaceContents {
+    pub(in crate::sandbox) repositories: Vec<FoundRepository>,
+    /// Folders that are houses or homes of agents, perhaps the folder itself.
+    pub(in crate::sandbox) houses: Vec<PathBuf>,
+}
+
+impl WorkspaceContents {
+    pub(in crate::sandbox) fn of(folder: &Path) -> WorkspaceContents {
+        let mut found = WorkspaceContents::default();
+        let mut folders = VecDeque::from([folder.to_owned()]);
+        let mut n_entries = 0;
+        while let Some(current) = folders.pop_front() {
+            let Ok(entries) = fs::read_dir(&current) else {
+                // Git needs no list of what is in it.
+                let git = current.join(GIT);
+                if fs::symlink_metadata(&git).is_ok() && current != folder {
+                    found.repositories.push(FoundRepository::Git(git));
                 }
-            } else if is_folder {
-                folders.push_back(entry.path());
-            } else if entry.file_name() == "HEAD" && current != folder && is_bare(&current) {
-                found.push(FoundRepository::Bare(current.clone()));
+                continue;
+            };
+            for entry in entries.flatten() {
+                n_entries += 1;
+                if n_entries > NESTED_ENTRIES_MAX {
+                    return found;
+                }
+                if found.is_told_by(&entry, &current, folder) {
+                    folders.push_back(entry.path());
+                }
             }
         }
+        found
     }
-    found
+
+    /// Notes what an entry says about its folder; true if it is to be looked into.
+    fn is_told_by(&mut self, entry: &fs::DirEntry, current: &Path, top: &Path) -> bool {
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+        if HOUSE_SIGNS.iter().any(|it| name == *it)
+            && self.houses.last().is_none_or(|it| it != current)
+        {
+            self.houses.push(current.to_owned());
+        }
+        if name == GIT {
+            if current != top {
+                self.repositories.push(FoundRepository::Git(entry.path()));
+            }
+        } else if !is_folder && name == "HEAD" && current != top && is_bare(current) {
+            self.repositories.push(FoundRepository::Bare(current.to_owned()));
+        }
+        is_folder && name != GIT
+    }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use kith_host::calls::session::{ListSessions, SessionList, SessionRow, SessionState};
-use kith_host::words::short;
+use kith_host::words::{local_zone, short};
 use kith_vocab::ids::SessionId;
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::super::session_name::current_session;
-use super::super::{CommandResult, call_reading, house_of, local_time, padded, print_as};
+use super::super::{CommandResult, follow, house_of, local_time, padded, print_as};
 use crate::program::args::GlobalArgs;
 use crate::program::progress::ProgressLine;
 use crate::program::ui::Emphasis;
@@ -47,7 +47,7 @@ pub(crate) struct FolderNames {
 pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResult {
     let progress = ProgressLine::begin("Reading sessions");
     let query = ListSessions { agent_id: shared.agent_id() };
-    let told = call_reading(shared, query, &progress).await;
+    let told = follow(shared, query, progress.sessions_read()).await;
     // Where no agent is meant, or the desk cannot be read, no session is marked.
     let current = current_session(shared).await.ok().flatten();
     drop(progress);
@@ -108,7 +108,7 @@ impl Table {
         let mut table = Table {
             agent_width: None,
             place_width: 0,
-            zone: TimeZone::system(),
+            zone: local_zone(),
             for_people: people,
             current,
         };

@@ -116,7 +116,7 @@ proptest! {
                 14 => editor.line_start(),
                 _ => editor.line_end(),
             }
-            let shown = editor.text().matches("[paste 1: 1 lines, 3000 bytes]").count();
+            let shown = editor.text().matches("[paste 1: 1 line, 3000 bytes]").count();
             prop_assert_eq!(editor.text().matches("[paste").count(), shown);
             let rows = editor.rows(7);
             prop_assert!(rows.cursor_row < rows.rows.len());
