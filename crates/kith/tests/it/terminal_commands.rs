@@ -299,7 +299,7 @@ fn errors_and_pastes_are_told_in_chinese() {
     terminal.press("你好\r");
     terminal.until("上下文");
     terminal.press("/resume nonsense\r");
-    terminal.until("错误：找不到这个会话");
+    terminal.until("错误：没有会话 `nonsense`");
     terminal.press("/model a b\r");
     terminal.until("错误：`a b` 不是模型名称");
     terminal.paste(&"长".repeat(1_000));
