@@ -16,6 +16,7 @@ use std::time::Duration;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
+use kith_home::placeholder::is_placeholder;
 use kith_sessions::desk::Repository;
 use kith_sessions::lock::HouseLock;
 use kith_testkit::obeying::{ObeyingModel, order, ordered_calls, text_of};
@@ -320,9 +321,13 @@ async fn start(root: &Path, model: &Arc<ObeyingModel>) -> (Arc<Host>, Arc<WithWe
     (Arc::new(Host::assemble(parts).await.unwrap()), setup)
 }
 
-/// The files beneath a path, without what a host keeps in `.kith`.
+/// The files beneath a path, without what a host keeps in `.kith` and without placeholders, which may
+/// be there a moment longer than their command.
 fn collect(path: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
+    if is_placeholder(&metadata) {
+        return;
+    }
     if metadata.is_dir() {
         let of_host = path.ends_with("home/.kith");
         for entry in fs::read_dir(path).unwrap() {
