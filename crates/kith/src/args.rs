@@ -166,9 +166,15 @@ pub(crate) struct ModelArg {
     pub(crate) model: Option<String>,
 }
 
+// Deferred: the arguments of a command are described when it is called. Describing those of all
+// commands took most of the time of `kith --version`. What lists show of a command, its first
+// sentence, therefore stands here and not at its arguments.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
+    /// Create an agent: a folder with its files. Existing files are not changed
     Init(Init),
+    /// Send a message in this folder's conversation and print the answer
     Ask(Ask),
     /// Open the chat in a session
     #[command(after_help = "Example:\n  kith resume\n  kith resume 4c1ec498")]
@@ -178,6 +184,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         model: ModelArg,
     },
+    /// Continue the last turn if it failed or was interrupted, and print the answer
+    ///
+    /// The turn goes on with the model it began with. Another model is asked anew, on a branch of its own.
     Retry(Retry),
     /// Stop the turn running in a session, wherever it was started
     #[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
@@ -185,6 +194,7 @@ pub(crate) enum Command {
         #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
         session: Option<String>,
     },
+    /// Send a message into the running turn, which reads it before its next step, and print the answer
     Steer(queue::Steer),
     /// List, add, edit, remove, move and release messages that wait behind a running turn
     #[command(
@@ -192,13 +202,20 @@ pub(crate) enum Command {
         after_help = "Example:\n  kith queue ls\n  kith queue edit 1 \"use the other file\""
     )]
     Queue(queue::QueueCommand),
+    /// List approvals that wait for your answer
     Approvals(approval::ApprovalsArgs),
+    /// Approve a call that waits for you, continue its turn and print the answer
     Approve(approval::Approve),
+    /// Deny a call that waits for you, continue its turn and print the answer
     Deny(approval::Deny),
     /// List and revoke standing approvals
     #[command(subcommand, after_help = "Example:\n  kith grants ls\n  kith grants rm 4c1ec498")]
     Grants(approval::GrantsCommand),
+    /// Summarise a conversation, so that the model reads less of it (`session branch` goes back)
     Compact(compact::CompactArgs),
+    /// Show the tokens and the money that models have used
+    ///
+    /// Sessions that were removed are one row while they count in the budget.
     Cost(cost::Cost),
     /// List, add and remove the agents of this house
     #[command(subcommand, after_help = "Example:\n  kith agent ls\n  kith agent new ux")]
@@ -206,6 +223,7 @@ pub(crate) enum Command {
     /// List, choose and test models
     #[command(subcommand, after_help = "Example:\n  kith model ls\n  kith model test")]
     Model(model::ModelCommand),
+    /// Start a new session in this folder, empty or with the history of priming scripts
     New(prime::New),
     /// List, show, check and save priming scripts: histories a conversation can start with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
@@ -219,10 +237,12 @@ pub(crate) enum Command {
         after_help = "Example:\n  kith thread ls\n  kith thread show cli: --json"
     )]
     Thread(Thread),
+    /// Print the system prompt of a new session, with its sources, without starting one
     Prompt(Prompt),
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(SkillCommand),
+    /// Explain what the model was sent: each byte with its source, and what changed
     Why(why::Why),
     /// Explain where a value comes from, or what would be decided
     #[command(
@@ -249,8 +269,13 @@ pub(crate) enum Command {
         /// Folder to create
         dir: PathBuf,
     },
+    /// Manage projects: the folders you work in, with their sessions
     Project(project::ProjectArgs),
+    /// Use a repository's `AGENTS.md` as your instructions, or mark a cloned house as yours
     Trust(trust::TrustArgs),
+    /// Start the daemon: the agent answers in every terminal and on a web page
+    ///
+    /// It stays until Ctrl-C or `kith down`. Chats and commands attach to it.
     Up(up::Up),
     /// Stop the daemon when its turns have ended
     #[command(after_help = "Example:\n  kith down")]
@@ -258,8 +283,11 @@ pub(crate) enum Command {
     /// Show whether kith is running for this agent, and the address of its page
     #[command(after_help = "Example:\n  kith status\n  kith status --json")]
     Status,
+    /// Print a script that completes commands, options, sessions, agents, models and more
     Completions(completions::CompletionsArgs),
+    /// Print the manual page of a command
     Man(completions::ManArgs),
+    /// Print what could stand for the last of these words
     #[command(name = completions::COMPLETE, hide = true)]
     Complete(completions::Complete),
 }
@@ -274,7 +302,6 @@ pub(crate) struct SandboxArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Create an agent: a folder with its files. Existing files are not changed
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith init my-agent")]
 pub(crate) struct Init {
@@ -285,7 +312,6 @@ pub(crate) struct Init {
     pub(crate) yes: bool,
 }
 
-/// Send a message in this folder's conversation and print the answer
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
                         git diff | kith ask --new \"what could go wrong here?\"\n  \
@@ -323,9 +349,6 @@ pub(crate) struct Ask {
     pub(crate) is_whole: bool,
 }
 
-/// Continue the last turn if it failed or was interrupted, and print the answer
-///
-/// The turn goes on with the model it began with. Another model is asked anew, on a branch of its own.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith retry\n  kith retry --model demo\n  \
                         kith retry --session 4c1ec498")]
@@ -339,6 +362,7 @@ pub(crate) struct Retry {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Thread {
     /// List threads, most recently active first
     #[command(after_help = "Example:\n  kith thread ls")]
@@ -364,6 +388,7 @@ pub(crate) enum Thread {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SkillCommand {
     /// List the skills in use in this folder
     #[command(after_help = "Example:\n  kith skill ls")]
@@ -379,7 +404,6 @@ pub(crate) enum SkillCommand {
     Check,
 }
 
-/// Print the system prompt of a new session, with its sources, without starting one
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prompt\n  kith prompt --audience peer --json")]
 pub(crate) struct Prompt {

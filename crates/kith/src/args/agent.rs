@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum AgentCommand {
     /// List the agents of this house
     #[command(after_help = "Example:\n  kith agent ls")]

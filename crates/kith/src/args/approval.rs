@@ -7,7 +7,6 @@ use super::{SESSION_OR_CURRENT, STREAM_JSON};
 /// The help of every argument that names an approval.
 const APPROVAL: &str = "Code or id of the approval; by default, the only one that waits";
 
-/// List approvals that wait for your answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith approvals\n  kith approvals ls --json")]
 pub(crate) struct ApprovalsArgs {
@@ -16,6 +15,7 @@ pub(crate) struct ApprovalsArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ApprovalsAction {
     /// List approvals that wait for your answer
     #[command(after_help = "Example:\n  kith approvals ls")]
@@ -28,7 +28,6 @@ pub(crate) enum ApprovalsAction {
     },
 }
 
-/// Approve a call that waits for you, continue its turn and print the answer
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  kith approve\n  kith approve 7QX\n  kith approve 7QX --for 10m"
@@ -45,7 +44,6 @@ pub(crate) struct Approve {
     pub(crate) stream_json: bool,
 }
 
-/// Deny a call that waits for you, continue its turn and print the answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith deny 7QX\n  kith deny 7QX --reason \"no backup yet\"")]
 pub(crate) struct Deny {
@@ -61,6 +59,7 @@ pub(crate) struct Deny {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum GrantsCommand {
     /// List standing approvals
     #[command(after_help = "Example:\n  kith grants ls")]

@@ -4,7 +4,6 @@ use clap::Args;
 
 use super::SESSION_OR_CURRENT;
 
-/// Summarise a conversation, so that the model reads less of it (`session branch` goes back)
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith compact\n  kith compact --session 4c1ec498")]
 pub(crate) struct CompactArgs {

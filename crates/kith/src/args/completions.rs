@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 /// The command that completion scripts call. People do not, so it is not in the help.
 pub(crate) const COMPLETE: &str = "__complete";
 
-/// Print a script that completes commands, options, sessions, agents, models and more
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
     bash: kith completions bash > ~/.local/share/bash-completion/completions/kith\n  \
@@ -26,7 +25,6 @@ pub(crate) enum Shell {
     Fish,
 }
 
-/// Print the manual page of a command
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith man | man -l -\n  \
                         kith man session ls > ~/.local/share/man/man1/kith-session-ls.1")]
@@ -38,7 +36,6 @@ pub(crate) struct ManArgs {
     pub(crate) list: bool,
 }
 
-/// Print what could stand for the last of these words
 #[derive(Debug, Args)]
 pub(crate) struct Complete {
     /// The command line so far, without `kith`; the last word is the one to complete

@@ -2,9 +2,6 @@
 
 use clap::{Args, ValueEnum};
 
-/// Show the tokens and the money that models have used
-///
-/// Sessions that were removed are one row while they count in the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith cost\n  kith cost --by model\n  kith cost current")]
 pub(crate) struct Cost {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Explain {
     /// Show the agent's name and where it comes from
     #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
@@ -19,10 +20,10 @@ pub(crate) enum Explain {
         #[arg(long, value_name = "FILE")]
         pending: Option<PathBuf>,
     },
+    /// Show whether a shell command would run, be asked about or be denied (runs nothing)
     Command(ExplainCommandArgs),
 }
 
-/// Show whether a shell command would run, be asked about or be denied (runs nothing)
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith explain command \"cargo test && git push\"\n  \
                         kith explain command \"rm -r src\" --mode trusted --json")]

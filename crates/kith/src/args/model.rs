@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ModelCommand {
     /// List models, which one is used and why, and model servers found on this machine
     #[command(after_help = "Example:\n  kith model ls\n  kith model ls --json")]

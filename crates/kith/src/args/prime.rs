@@ -9,7 +9,6 @@ use super::{CWD, SESSION, SESSION_DEFAULT, THREAD};
 const SLUG: &str = "Name of the script: `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`, in segments joined by `/`";
 const TITLE: &str = "Title of the script, in any language";
 
-/// Start a new session in this folder, empty or with the history of priming scripts
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith new --prime individual/main/probe\n  \
                         kith new --prime team_shared/manners --hide-primed")]
@@ -28,6 +27,7 @@ pub(crate) struct New {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Prime {
     /// List the scripts this agent may use, most recently used first
     #[command(after_help = "Example:\n  kith prime ls\n  kith prime ls probe")]
@@ -68,10 +68,10 @@ pub(crate) enum Prime {
         #[arg(long)]
         shared: bool,
     },
+    /// Save a session as a script that others can start with
     Save(PrimeSave),
 }
 
-/// Save a session as a script that others can start with
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime save latest probe\n  \
                         kith prime save latest team/manners --shared --overwrite")]

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Manage projects: the folders you work in, with their sessions
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith project ls\n  kith project add ~/src/app\n  \
                         kith project rm ~/src/app")]
@@ -14,6 +13,7 @@ pub(crate) struct ProjectArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ProjectAction {
     /// List the projects of this house
     #[command(after_help = "Example:\n  kith project ls")]

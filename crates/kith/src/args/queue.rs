@@ -7,7 +7,6 @@ use super::{ModelArg, SESSION_OR_CURRENT, STREAM_JSON};
 /// The help of every argument that names a waiting message.
 const QUEUE_ITEM: &str = "Number of the message in `kith queue ls`, or its id";
 
-/// Send a message into the running turn, which reads it before its next step, and print the answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
 pub(crate) struct Steer {
@@ -22,6 +21,7 @@ pub(crate) struct Steer {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum QueueCommand {
     /// List waiting messages in the order in which they are answered
     #[command(after_help = "Example:\n  kith queue ls")]

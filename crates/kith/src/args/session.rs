@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::{ModelArg, SESSION, SESSION_DEFAULT};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SessionCommand {
     /// List sessions, newest first; in a terminal, `*` marks this folder's
     #[command(after_help = "Example:\n  kith session ls\n  kith session ls --limit 20")]
@@ -13,6 +14,7 @@ pub(crate) enum SessionCommand {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
     },
+    /// Show a session as a transcript
     Show(SessionShow),
     /// Rebuild every request of a session and compare it with what was sent
     #[command(after_help = "Example:\n  kith session verify\n  kith session verify latest")]
@@ -64,6 +66,7 @@ pub(crate) enum SessionCommand {
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
     },
+    /// Remove a session permanently, with its log and everything only it uses
     Rm(SessionRm),
     /// Show the session's branches as a tree, one line per turn
     #[command(after_help = "Example:\n  kith session tree\n  kith session tree latest")]
@@ -109,7 +112,6 @@ pub(crate) enum SessionCommand {
     },
 }
 
-/// Show a session as a transcript
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session show latest\n  kith session show --all 4c1ec498")]
 pub(crate) struct SessionShow {
@@ -127,7 +129,6 @@ pub(crate) enum ExportFormat {
     Uimessages,
 }
 
-/// Remove a session permanently, with its log and everything only it uses
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session rm 4c1ec498\n  kith session rm 4c1ec498 --yes")]
 pub(crate) struct SessionRm {

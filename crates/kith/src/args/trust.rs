@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Use a repository's `AGENTS.md` as your instructions, or mark a cloned house as yours
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Example:\n  kith trust .\n  kith trust ls\n  kith trust rm ~/src/clone")]
@@ -16,6 +15,7 @@ pub(crate) struct TrustArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TrustAction {
     /// List trusted repositories
     #[command(after_help = "Example:\n  kith trust ls")]

@@ -5,9 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Start the daemon: the agent answers in every terminal and on a web page
-///
-/// It stays until Ctrl-C or `kith down`. Chats and commands attach to it.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(after_help = "Example:\n  kith up --open\n  kith up --detach\n  \

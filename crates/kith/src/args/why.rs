@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-/// Explain what the model was sent: each byte with its source, and what changed
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith why\n  kith why latest@3\n  kith why latest --body")]
 pub(crate) struct Why {
