@@ -132,6 +132,28 @@ const SCENARIOS = {
     return second;
   },
 
+  async "a steer from elsewhere is a data part of the running message"({ make, house, vendor }) {
+    const { open, opened } = gate();
+    vendor.scripts.push(async (say) => {
+      say("The beginning. ");
+      await opened;
+    });
+    vendor.scripts.push(async (say) => say("The end."));
+    const client = make({ id: "steer", model: "fake" });
+    const sending = client.send("tell me");
+    await until("the first words", () => text(client.messages.at(-1)) === "The beginning. ");
+    const steer = { clientMessageId: uuid7(), text: "be brief", threadId: `web:room:${client.chatId}`, target: "current", cwd: house.dir, model: "fake", expects: { provider: "fake", model: "fake", server: `http://127.0.0.1:${vendor.port}/v1` } };
+    const accepted = await house.call("send_message", { ...steer, ack: "accepted", runningBehavior: "steer" });
+    assert.equal(accepted.ok, true, JSON.stringify(accepted));
+    open();
+    await sending;
+    assert.equal(client.messages.length, 2);
+    assert.equal(text(client.messages.at(-1)), "The beginning. The end.");
+    const told = client.messages.at(-1).parts.filter((part) => part.type === "data-reminder").map((part) => part.data);
+    assert.deepEqual(told.map((it) => [it.kind, it.text, it.author?.userId]), [["steer", "be brief", "owner"]]);
+    return client;
+  },
+
   async "a turn that is stopped ends as aborted"({ make, house, vendor }) {
     const { open, opened } = gate();
     vendor.scripts.push(async (say) => {

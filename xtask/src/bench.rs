@@ -19,7 +19,7 @@ and raw `fdatasync` run beside it. Prints a table with ratios and goals, writes 
 as JSON and to docs/measured.md with date and command. Let nothing else run meanwhile.
 
   --only PART   one part: start, one_shot, step, throughput, control, typing, appends,
-                sessions, memory, daemon, fan_out, unbuilt, or huge (a session of 1 GB, which is in no
+                sessions, memory, daemon, fan_out, page, unbuilt, or huge (a session of 1 GB, which is in no
                 other run); the document stays as it is
 
 Examples:

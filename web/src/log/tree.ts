@@ -2,7 +2,7 @@
 import type { EventId } from "../wire/types";
 import { pathTo } from "./entries";
 import type { Log, TurnState } from "./state";
-import { firstLine, plainText } from "./text";
+import { firstLine, plainText, plainTitle } from "./text";
 
 /** Further lanes are drawn in the last one. */
 const LANES_MAX = 4;
@@ -70,7 +70,7 @@ function parentTurn(log: Log, turn: TurnState): number {
 
 function textOf(log: Log, id: EventId): string {
   const event = log.byId.get(id);
-  return event?.type === "user_message" ? firstLine(plainText(event.message.content)) : "";
+  return event?.type === "user_message" ? plainTitle(firstLine(plainText(event.message.content))) : "";
 }
 
 /** The last event of the branch that begins with this one, following the newest children. */

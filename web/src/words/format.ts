@@ -36,6 +36,12 @@ export function dayGroup(ts: number, now: number): "today" | "yesterday" | "earl
   return days === 1 ? "yesterday" : "earlier";
 }
 
+/** Facts beside one another, as each language divides them. */
+export const listed = (language: Language, ...facts: string[]): string => facts.filter((it) => it !== "").join(language === "zh" ? "，" : ", ");
+
+/** Sentences behind one another: Chinese ones have no space between them. */
+export const sentences = (language: Language, ...all: string[]): string => all.filter((it) => it !== "").join(language === "zh" ? "" : " ");
+
 /** `8 ms`, `0.3 s`, `38 s`, `2 min`. */
 export function duration(ms: number): string {
   if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;

@@ -74,6 +74,7 @@ async function approvals({ browser, house }) {
   await page.waitForSelector(".ask");
   assert.match(await page.textContent(".ask pre"), /git push --force-with-lease origin retry-after/);
   assert.match(await page.textContent(".ask-head"), /Expires in/);
+  assert.match(await page.textContent(".tree .turn"), /^Run git push/, "a turn is named without the marks of its code");
   await page.click(".ask .btn:has-text('Deny')");
   await page.waitForSelector("text=/Denied by/");
   await rest(page);

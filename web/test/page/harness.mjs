@@ -40,8 +40,8 @@ export async function openHouse() {
   return house;
 }
 
-export async function startDaemon(house) {
-  const daemon = spawn(house.kith, ["up", "--port", String(house.port)], { cwd: house.folder, env: house.env });
+export async function startDaemon(house, ...more) {
+  const daemon = spawn(house.kith, ["up", "--port", String(house.port), ...more], { cwd: house.folder, env: house.env });
   house.daemon = daemon;
   let told = "";
   const address = await new Promise((resolve, reject) => {

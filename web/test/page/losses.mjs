@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { startFront } from "./front.mjs";
-import { openPage, startDaemon, stopDaemon } from "./harness.mjs";
+import { Program } from "./program.mjs";
+import { call, openPage, startDaemon, stopDaemon } from "./harness.mjs";
 import { answered, begin, beginAndRest, events, plain, rest, said, say, shows } from "./steps.mjs";
 
 /** What is shown is what the log holds: nothing missing, nothing doubled. */
@@ -74,6 +77,28 @@ async function restart({ browser, house }, signal) {
   if (log.at(-1).reason === "done") await sameAsLog(page, house, session);
 }
 
+/** `kith up --replace`, as after an upgrade: the old daemon ends its turn, the page goes on with the new one. */
+async function replaced({ browser, house }) {
+  const page = await openPage(browser, house);
+  const session = await begin(page, "Say it slowly");
+  await page.waitForFunction(() => document.querySelector(".answer .prose")?.textContent.includes("word30"));
+  await page.fill(".write textarea", "Written meanwhile");
+  const { pid } = await call(house, "get_status");
+  const old = house.daemon;
+  const isOver = new Promise((resolve) => { old.on("exit", resolve); });
+  await startDaemon(house, "--replace");
+  assert.equal(await isOver, 0, "the old one ended in order");
+  assert.notEqual((await call(house, "get_status")).pid, pid);
+  await page.waitForSelector(".shell[data-state=online]");
+  await rest(page);
+  await sameAsLog(page, house, session);
+  assert.equal(await page.inputValue(".write textarea"), "Written meanwhile");
+  await page.press(".write textarea", "Enter");
+  await answered(page, "Written meanwhile");
+  const log = await events(house, session);
+  assert.deepEqual(log.filter((event) => event.type === "turn_ended").map((event) => event.reason), ["done", "done"]);
+}
+
 /** A laptop that sleeps: nothing is closed, nothing answers, and then all goes on. */
 async function slept({ browser, house }) {
   const page = await openPage(browser, house);
@@ -86,6 +111,76 @@ async function slept({ browser, house }) {
   await page.waitForSelector(".banner >> text=/lost|Offline/", { state: "detached" });
   await answered(page, "Written while it slept");
   await sameAsLog(page, house, session);
+}
+
+const KILLS = process.env.KITH_SLOW_TESTS === undefined ? 40 : 200;
+
+/** Two pages, a program and a terminal on one session. Each is killed again and again, and none misses or doubles anything. */
+async function killed({ browser, house }) {
+  house.model.state.pace = 2;
+  const first = await openPage(browser, house);
+  const session = await beginAndRest(first, "Message 0");
+  const context = first.context();
+  const [address, pages] = [first.url(), [first, await context.newPage()]];
+  await pages[1].goto(address);
+  const program = new Program(house, session);
+  let [nKills, nMessages, isOver] = [0, 0, false];
+  let terminal = null;
+  const speaking = (async () => {
+    while (!isOver) {
+      nMessages += 1;
+      terminal = spawn(house.kith, ["ask", "--session", session, `Message ${nMessages}`], { cwd: house.folder, env: house.env, stdio: "ignore" });
+      await once(terminal, "exit");
+    }
+  })();
+  const draw = draws(20_261_118);
+  for (; nKills < KILLS; nKills += 1) {
+    await Promise.all([program.moved(1 + draw(4)), new Promise((resolve) => { setTimeout(resolve, draw(150)); })]);
+    const which = draw(4);
+    if (which === 0) program.kill();
+    else if (which === 1) terminal.kill("SIGKILL");
+    else {
+      await pages[which - 2].close();
+      pages[which - 2] = await context.newPage();
+      await pages[which - 2].goto(address);
+    }
+  }
+  isOver = true;
+  await speaking;
+  for (const page of pages) {
+    await page.waitForFunction(() => document.querySelector(".shell[data-state=online]") !== null);
+    await rest(page);
+  }
+  const log = await allEvents(house, session);
+  const spoken = log.filter((event) => event.type === "user_message").map(plain);
+  assert.equal(new Set(spoken).size, spoken.length, "a message is said once");
+  for (const page of pages) {
+    await page.waitForFunction((n) => document.querySelectorAll(".tree .turn").length === n && document.querySelector(".live, .pending") === null, spoken.length);
+    assert.deepEqual(await page.$$eval(".tree .turn .clip", (all) => all.map((it) => it.textContent)), spoken);
+  }
+  await program.reached(log.at(-1).seq);
+  program.end();
+  assert.deepEqual(program.events, log.map(({ seq, id }) => ({ seq, id })));
+  console.log(`   ${nKills} kills of two pages, a terminal and a program, ${log.length} events: 0 missing, 0 doubled; ${JSON.stringify(program.modes)}`);
+}
+
+async function allEvents(house, session) {
+  const found = [];
+  for (let after = 0; after !== undefined;) {
+    const page = await call(house, "read_events", { session, after, limit: 500 });
+    found.push(...page.events);
+    after = page.nextAfter;
+  }
+  return found;
+}
+
+/** Numbers that look random and are the same in every run. */
+function draws(seed) {
+  let state = BigInt(seed);
+  return (n) => {
+    state = (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xffff_ffff_ffff_ffffn;
+    return Number(state >> 33n) % n;
+  };
 }
 
 /** The program was replaced by another version while the page was open. */
@@ -136,6 +231,8 @@ export const scenarios = [
   ["offline: written here, sent when back", offline],
   ["daemon stopped and started in mid-turn", (it) => restart(it, "SIGTERM")],
   ["daemon killed in mid-turn", (it) => restart(it, "SIGKILL")],
+  ["daemon replaced by another in mid-turn", replaced],
+  ["clients killed at random", killed],
   ["the machine sleeps in mid-turn", slept],
   ["Kith is updated while the page is open", upgraded],
   ["the clock is changed", clockChanged],

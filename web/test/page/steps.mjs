@@ -73,13 +73,15 @@ export const events = async (house, session) => (await call(house, "read_events"
 export const said = (page) => page.$$eval(".said .words .prose", (all) => all.map((it) => it.textContent));
 export const answers = (page) => page.$$eval(".answer .prose", (all) => all.map((it) => it.textContent));
 
-/** The barriers that axe-core finds, each in a line. */
+/** The barriers that axe-core finds, each in a line; and whether the whole page could be scrolled away, which only its parts may be. */
 export async function barriers(page, what) {
   await page.evaluate(AXE);
   const found = await page.evaluate(async () => {
     const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
     return violations.map((it) => `${it.impact} ${it.id}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 140)).join(" | ")}`);
   });
+  const [down, aside] = await page.evaluate(() => [document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]);
+  if (down > 0 || aside > 0) found.push(`the page can be scrolled by ${down} px down and ${aside} px aside`);
   return found.map((it) => `${what}: ${it}`);
 }
 

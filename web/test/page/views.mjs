@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { call, openPage, screensFolder } from "./harness.mjs";
+import { measureLoad } from "./load.mjs";
 import { answered, ask, barriers, begin, beginAndRest, events, noProblems, rest, shows } from "./steps.mjs";
 
 const JS_BYTES_MAX = 300 * 1024;
@@ -170,36 +170,12 @@ async function languages({ browser, house }) {
   noProblems(page);
 }
 
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
-
 /** What the page costs before the first conversation shows, in bytes and in time. */
 async function pageLoad({ browser, house }) {
-  const first = await openPage(browser, house);
-  const session = await beginAndRest(first, "Hello");
-  const scripts = new Map();
-  first.on("response", async (response) => { if (/\.js$/.test(response.url())) scripts.set(response.url(), gzipSync(await response.body()).length); });
-  const times = { "first paint": [], "list of conversations": [], "conversation": [] };
-  for (let n = 0; n < 5; n += 1) {
-    await first.goto("about:blank");
-    await first.goto(`${house.url}/#/c/${session}`);
-    const shown = await first.evaluate(async () => {
-      const at = {};
-      while (at.thread === undefined || at.answer === undefined) {
-        if (document.querySelector(".thread") !== null) at.thread ??= performance.now();
-        if (document.querySelector(".answer") !== null) at.answer ??= performance.now();
-        await new Promise(requestAnimationFrame);
-      }
-      return { ...at, paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0 };
-    });
-    times["first paint"].push(shown.paint);
-    times["list of conversations"].push(shown.thread);
-    times["conversation"].push(shown.answer);
-  }
-  const size = [...scripts.values()].reduce((sum, it) => sum + it, 0);
-  console.log(`   page load (median of 5): ${Object.entries(times).map(([name, all]) => `${name} ${Math.round(median(all))} ms`).join(", ")}`);
-  console.log(`   JavaScript before the first conversation: ${(size / 1024).toFixed(0)} KB gzip in ${scripts.size} files`);
-  assert.ok(size > 0 && size <= JS_BYTES_MAX);
-  noProblems(first);
+  const { times, scripts } = await measureLoad(browser, house, 5);
+  console.log(`   page load (median of 5): ${Object.entries(times).map(([name, ms]) => `${name} ${Math.round(ms)} ms`).join(", ")}`);
+  console.log(`   JavaScript before the first conversation: ${(scripts.bytes / 1024).toFixed(0)} KB gzip in ${scripts.files} files`);
+  assert.ok(scripts.bytes > 0 && scripts.bytes <= JS_BYTES_MAX);
 }
 
 /** A session of thousands of lines: shown at once, only what is in view is in the document, typing never waits. */

@@ -13,7 +13,7 @@ import { recordsOf } from "../../src/views/dialogs/script_preview";
 import { slugOf } from "../../src/views/dialogs/save_script";
 import type { ModelRow, ProjectRow, SessionRow, ThreadRow } from "../../src/wire/calls";
 import { newId } from "../../src/wire/ids";
-import { bytes, duration, listTime, money, percent, short, stopwatch } from "../../src/words/format";
+import { bytes, duration, listed, listTime, money, percent, sentences, short, stopwatch } from "../../src/words/format";
 import { EVENTS, ITEMS, SESSION } from "./recorded";
 
 const recorded = reduce(emptySession(SESSION), ITEMS).log;
@@ -149,4 +149,9 @@ test("earlier sessions of a folder are conversations of their own, and not unrea
   const current = (threadId: string, sessionId: string): ThreadRow => ({ threadId, sessionId, audience: "owner", title: null, updatedAt: null, pendingApprovals: [] });
   const views = threadViews([current("cli:main:work", "new"), current("system:heartbeat:main", "tock")], sessions);
   expect(views.map((it) => [it.sessionId, it.isEarlier])).toEqual([["new", false], ["tock", false], ["old", true]]);
+});
+
+test("facts and sentences are put beside one another as each language does it", () => {
+  expect([listed("en", "a", "", "b"), listed("zh", "甲", "乙")]).toEqual(["a, b", "甲，乙"]);
+  expect([sentences("en", "A.", "", "B."), sentences("zh", "甲。", "乙。")]).toEqual(["A. B.", "甲。乙。"]);
 });

@@ -175,7 +175,11 @@ pub(super) async fn threads(threads: ThreadFileSync, is_hosted: bool) -> Check {
         Err(error) => return failed(name, &CallError::from(error)),
     };
     if is_hosted && n_absent + behind.len() > 0 {
-        return ok(name, format!("updating {} thread files", n_absent + behind.len()));
+        let detail = match n_absent + behind.len() {
+            1 => "updating 1 thread file".to_owned(),
+            n => format!("updating {n} thread files"),
+        };
+        return ok(name, detail);
     }
     if behind.is_empty() {
         let up_to_date = format!("{} up to date", n_threads - n_absent);

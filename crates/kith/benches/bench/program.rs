@@ -13,6 +13,7 @@
 //! - [`memory`]: what an open session and an idle thread cost.
 //! - [`daemon`]: the daemon, until it is ready and at rest.
 //! - [`fan_out`]: one session with a thousand clients.
+//! - [`page`]: the web page in a browser.
 //! - [`unbuilt`]: figures whose subject does not exist yet.
 //! - [`bench_house`], [`figure`], [`conversation`]: what it is done with.
 
@@ -28,6 +29,7 @@ mod figure;
 mod huge;
 mod memory;
 mod one_shot;
+mod page;
 mod sessions;
 mod start;
 mod step;
@@ -62,7 +64,7 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 13] = [
+const PARTS: [(&str, Part); 14] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
@@ -75,6 +77,7 @@ const PARTS: [(&str, Part); 13] = [
     ("memory", memory::measure),
     ("daemon", daemon::measure),
     ("fan_out", fan_out::measure),
+    ("page", page::measure),
     ("unbuilt", unbuilt::list),
 ];
 

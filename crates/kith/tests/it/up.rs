@@ -1,10 +1,18 @@
 //! `kith up`, `kith down` and `kith status`: the daemon, and whoever attaches to it.
 
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+
 use kith_testkit::gate::Gate;
 use kith_testkit::server::ServerReply;
 
 use crate::house::{House, Running, Vendor, of_type};
 use crate::terminal_chat::{chat, leave, said};
+
+/// How often a state is looked for at most, each time by a command.
+const LOOKS_MAX: usize = 2_000;
 
 /// A daemon that serves any port.
 fn up(house: &House) -> Running<'_> {
@@ -75,7 +83,7 @@ fn a_detached_daemon_outlives_the_command_that_started_it() {
     assert_eq!(pid, started["host"]["pid"]);
     house.kith(&["down"]).succeeded();
     // A login code is a secret; the file is for people.
-    let log = std::fs::read_to_string(house.path(".kith/logs/daemon.log")).unwrap();
+    let log = fs::read_to_string(house.path(".kith/logs/daemon.log")).unwrap();
     assert!(!log.contains("login="), "{log}");
 }
 
@@ -119,6 +127,165 @@ fn a_conversation_gives_the_house_to_a_daemon_and_goes_on() {
 }
 
 #[test]
+fn a_daemon_waits_for_the_turn_of_the_conversation_that_it_takes_over() {
+    let gate = Gate::new();
+    let slow = ServerReply::text("First answer.").behind(&gate);
+    let vendor = Vendor::new([slow, ServerReply::text("Second answer.")]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("one\r");
+    vendor.until_asked(1);
+    let mut daemon = house.start(&["up", "--port", "0"]);
+    until_nobody_answers(&house);
+    gate.open();
+    daemon.until("serves http");
+    terminal.until("First answer.");
+    terminal.press("two\r");
+    terminal.until("Second answer.");
+    leave(terminal);
+    let log = house.log();
+    // The turn ended where it began: nothing was cut, nothing was asked again.
+    assert_eq!(of_type(&log, "resumed").len(), 0);
+    assert_eq!(vendor.requests().len(), 2);
+    assert_eq!(said(&house), ["one", "two"]);
+    house.kith(&["down"]).succeeded();
+    daemon.finish().succeeded();
+}
+
+/// Waits until the host takes no more requests; it still has the house.
+#[track_caller]
+fn until_nobody_answers(house: &House) {
+    let is_over = |_| house.json(&["status", "--json"])["running"] == false;
+    assert!((0..LOOKS_MAX).any(is_over), "the host goes on");
+}
+
+#[test]
+fn a_terminal_goes_on_with_the_daemon_that_replaces_its_own() {
+    let gate = Gate::new();
+    let slow = ServerReply::text("Second answer.").behind(&gate);
+    let replies = [ServerReply::text("First answer."), slow, ServerReply::text("Third answer.")];
+    let vendor = Vendor::new(replies);
+    let house = House::asking(&vendor);
+    let first = up(&house);
+    let (mut terminal, mut other) = (chat(&house), chat(&house));
+    terminal.press("one\r");
+    terminal.until("First answer.");
+    terminal.press("two\r");
+    vendor.until_asked(2);
+    let mut second = house.start(&["up", "--port", "0", "--replace"]);
+    gate.open();
+    second.until("serves http");
+    first.finish().succeeded();
+    for terminal in [&mut terminal, &mut other] {
+        terminal.until("Second answer.");
+    }
+    other.press("three\r");
+    for mut terminal in [terminal, other] {
+        terminal.until("Third answer.");
+        leave(terminal);
+    }
+    assert_eq!(said(&house), ["one", "two", "three"]);
+    assert_eq!(of_type(&house.log(), "turn_ended").len(), 3);
+    house.kith(&["down"]).succeeded();
+    second.finish().succeeded();
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+/// A conversation that is open takes the house over from a daemon that was killed, and gives it to the next.
+#[test]
+fn a_turn_goes_on_when_its_daemon_is_killed_and_another_one_started() {
+    let (gate, never) = (Gate::new(), Gate::new());
+    let cut = ServerReply::text("Never said.").behind(&never);
+    let vendor = Vendor::new([cut, ServerReply::text("The answer.").behind(&gate)]);
+    let house = House::asking(&vendor);
+    let first = up(&house);
+    let mut terminal = chat(&house);
+    terminal.press("one\r");
+    vendor.until_asked(1);
+    first.signal("KILL");
+    first.hang_up();
+    let mut second = house.start(&["up", "--port", "0"]);
+    vendor.until_asked(2);
+    gate.open();
+    second.until("serves http");
+    terminal.until("The answer.");
+    leave(terminal);
+    assert_eq!(said(&house), ["one"]);
+    assert_eq!(of_type(&house.log(), "turn_ended").len(), 1);
+    house.kith(&["down"]).succeeded();
+    second.finish().succeeded();
+    never.open();
+}
+
+/// It takes the 30 s that a conversation waits for its turn.
+#[test]
+fn a_turn_that_does_not_end_in_time_goes_on_in_the_daemon() {
+    if std::env::var_os("KITH_SLOW_TESTS").is_none() {
+        let test = "a_turn_that_does_not_end_in_time_goes_on_in_the_daemon";
+        return kith_testkit::skipped::note(test, "it takes 30 s (`KITH_SLOW_TESTS=1`)");
+    }
+    let never = Gate::new();
+    let cut = ServerReply::text("Never said.").behind(&never);
+    let vendor = Vendor::new([cut, ServerReply::text("The answer.")]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("one\r");
+    vendor.until_asked(1);
+    let daemon = up(&house);
+    terminal.until("The answer.");
+    leave(terminal);
+    let log = house.log();
+    assert_eq!((of_type(&log, "resumed").len(), of_type(&log, "turn_ended").len()), (1, 1));
+    assert_eq!(said(&house), ["one"]);
+    house.kith(&["down"]).succeeded();
+    daemon.finish().succeeded();
+    never.open();
+}
+
+#[test]
+fn the_page_is_opened_logged_in() {
+    let mut house = House::new();
+    house.write(
+        "bin/xdg-open",
+        "#!/bin/sh\nprintf '%s' \"$1\" > opened.new && mv opened.new opened\n",
+    );
+    let program = house.path("bin/xdg-open");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", house.path("bin").display());
+    house.set("PATH", &path);
+    let mut daemon = house.start(&["up", "--port", "0", "--open"]);
+    daemon.until("serves http");
+    let is_opened = |_| {
+        house.kith(&["status"]).succeeded();
+        house.path("opened").exists()
+    };
+    assert!((0..LOOKS_MAX).any(is_opened), "no browser was started");
+    let url = fs::read_to_string(house.path("opened")).unwrap();
+    let (origin, code) = url.split_once("/#login=").unwrap();
+    assert_eq!(origin, house.json(&["status", "--json"])["host"]["address"].as_str().unwrap());
+    assert_eq!(log_in(origin, code), 200);
+    assert_ne!(log_in(origin, code), 200, "a code is good once");
+    house.kith(&["down"]).succeeded();
+    daemon.finish().succeeded();
+}
+
+/// Logs in as the page does. Returns the status.
+fn log_in(origin: &str, code: &str) -> u16 {
+    let host = origin.strip_prefix("http://").unwrap();
+    let body = format!(r#"{{"code":"{code}"}}"#);
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = format!(
+        "POST /api/login HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
 fn a_daemon_takes_over_however_many_conversations_are_open() {
     let vendor = Vendor::new([ServerReply::text("First answer."), ServerReply::text("Second.")]);
     let house = House::asking(&vendor);
@@ -148,7 +315,7 @@ fn the_service_file_is_written_and_removed_and_nothing_is_started() {
         path.starts_with(house.path("../user").canonicalize().unwrap().to_str().unwrap()),
         "{told}"
     );
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(path).unwrap();
     let dir = house.path("").canonicalize().unwrap();
     assert!(text.contains(dir.to_str().unwrap()) && text.contains("--port"), "{text}");
     assert!(!told["commands"].as_array().unwrap().is_empty(), "{told}");

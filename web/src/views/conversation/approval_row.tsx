@@ -16,7 +16,7 @@ import { Quoted } from "../../parts/quoted";
 import type { PendingApproval } from "../../wire/calls";
 import { newId } from "../../wire/ids";
 import { ConnectionLost } from "../../wire/errors";
-import { baseName, clockTime, stopwatch } from "../../words/format";
+import { baseName, clockTime, listed, stopwatch } from "../../words/format";
 import { LongText } from "./long_text";
 import { useConversation, useSessionPart } from "./session_context";
 
@@ -42,14 +42,14 @@ function DecidedLine({ approval: { asked, decided } }: { approval: ApprovalState
   );
 }
 
-function decidedText({ t }: Words, { asked, decided }: ApprovalState): string {
+function decidedText({ t, language }: Words, { asked, decided }: ApprovalState): string {
   if (decided === undefined) return t("approvalDropped");
   const time = clockTime(decided.ts);
   if (decided.via === "expiry") return t("approvalExpired", { time: clockTime(asked.expiresAt) });
   if (decided.via === "branch" || decided.via === "cancel") return t("approvalDropped");
   const person = decided.by;
   const text = t(decided.decision === "allow" ? "allowedBy" : "deniedBy", { person, time });
-  return decided.grant === undefined ? text : `${text}, ${t("withGrant", { time: clockTime(decided.grant.expiresAt) })}`;
+  return decided.grant === undefined ? text : listed(language, text, t("withGrant", { time: clockTime(decided.grant.expiresAt) }));
 }
 
 function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call: CallState | undefined }) {

@@ -5,10 +5,11 @@ import { useIsOnline, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
 import { Menu } from "../../parts/menu";
 import type { EventId } from "../../wire/types";
+import { sentences } from "../../words/format";
 import { useConversation, useLog } from "./session_context";
 
 export function ForkRow({ branches, index }: { branches: readonly EventId[]; index: number }) {
-  const { t } = useWords();
+  const { t, language } = useWords();
   const { actions } = useConversation();
   const log = useLog();
   const isOff = !useIsOnline() || log.isTurnOpen;
@@ -34,7 +35,7 @@ export function ForkRow({ branches, index }: { branches: readonly EventId[]; ind
           <span>{index + 1} / {branches.length}</span>
           <button className="tool" aria-label={t("nextBranch")} title={`${t("nextBranch")} (])`} disabled={isOff || index === branches.length - 1} onClick={() => to(index + 1)}><Icon name="right" small /></button>
         </span>
-        <span className="clip">{t("otherBranch")} {names[other]}</span>
+        <span className="clip">{sentences(language, t("otherBranch"), names[other] ?? "")}</span>
       </div>
     </>
   );

@@ -6,7 +6,7 @@ import { useWords, type Words } from "../../parts/app_context";
 import { CopyButton } from "../../parts/copy_button";
 import { Icon } from "../../parts/icon";
 import type { RequestExplanation, SourceView } from "../../wire/calls";
-import { clockTimeWithSeconds, grouped, money, percent } from "../../words/format";
+import { clockTimeWithSeconds, grouped, money, percent, sentences } from "../../words/format";
 import type { WordKey } from "../../words/words";
 import { RangeRow } from "./range_row";
 import { stableShare } from "./request_list";
@@ -101,7 +101,7 @@ const CAUSES: Record<string, WordKey> = {
 };
 
 function Cause({ explanation, log, agentName, onGo }: { explanation: RequestExplanation; log: Log; agentName: string; onGo: () => void }) {
-  const { t } = useWords();
+  const { t, language } = useWords();
   const { change } = explanation;
   if (change === undefined) return <div className="cause"><Icon name="note" /><p>{t("nothingBefore")}</p></div>;
   const named = (source: SourceView): string => {
@@ -113,7 +113,7 @@ function Cause({ explanation, log, agentName, onGo }: { explanation: RequestExpl
   return (
     <div className="cause">
       <Icon name={change.cause === "branched" ? "branch" : "steer"} />
-      <p><strong>{t("firstDifferenceAt", { n: change.stableBytes })}</strong> {what} {t(CAUSES[change.cause] ?? "causeUnexplained")}</p>
+      <p><strong>{t("firstDifferenceAt", { n: change.stableBytes })}</strong>{language === "zh" ? "" : " "}{sentences(language, what, t(CAUSES[change.cause] ?? "causeUnexplained"))}</p>
       <button className="btn compact" onClick={onGo}>{t("goTo")}</button>
     </div>
   );

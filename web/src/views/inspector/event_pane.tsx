@@ -8,7 +8,7 @@ import { Fold } from "../../parts/fold";
 import { JsonView } from "../../parts/json_view";
 import { hrefOf } from "../../parts/route";
 import type { LogEvent, Trust } from "../../wire/types";
-import { grouped } from "../../words/format";
+import { grouped, listed } from "../../words/format";
 import type { WordKey } from "../../words/words";
 import { nameText } from "./bytes_pane";
 
@@ -40,12 +40,12 @@ function eventOf(log: Log, range: ByteRange | null): LogEvent | null {
 }
 
 function RangeFacts({ log, range, event, agentName }: { log: Log; range: ByteRange; event: LogEvent | null; agentName: string }) {
-  const { t } = useWords();
+  const { t, language } = useWords();
   const name = nameOf(range.source, log, agentName);
   const detail = name.detail === null ? "" : "key" in name.detail ? t(name.detail.key, name.detail.params) : name.detail.text;
   return (
     <dl className="facts">
-      <dt>{t("source")}</dt><dd>{nameText(t, name)}{detail === "" ? "" : `, ${detail}`}</dd>
+      <dt>{t("source")}</dt><dd>{listed(language, nameText(t, name), detail)}</dd>
       <dt>{t("bytes")}</dt><dd>{grouped(range.start)} – {grouped(range.end)}</dd>
       {event !== null && "trust" in event ? <><dt>{t("trust")}</dt><dd>{t(TRUSTS[event.trust])}</dd></> : null}
     </dl>

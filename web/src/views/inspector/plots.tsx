@@ -2,7 +2,7 @@
 import { runningSums, tokensIn } from "../../log/inspect";
 import type { RequestState } from "../../log/state";
 import { useWords } from "../../parts/app_context";
-import { money, short } from "../../words/format";
+import { listed, money, short } from "../../words/format";
 
 const WIDTH = 232;
 const BARS_HEIGHT = 56;
@@ -47,7 +47,7 @@ function TokenBars({ requests, chosen, onChoose }: PlotProps) {
 }
 
 function SumCurve({ requests, chosen, onChoose }: PlotProps) {
-  const { t } = useWords();
+  const { t, language } = useWords();
   const { sums, isMoney } = runningSums(requests);
   const high = Math.max(1, sums.at(-1) ?? 0);
   const step = WIDTH / Math.max(1, requests.length);
@@ -58,7 +58,7 @@ function SumCurve({ requests, chosen, onChoose }: PlotProps) {
   return (
     <figure className="plot">
       <figcaption><span>{t(isMoney ? "costSoFar" : "tokensSoFar")}</span><b>{show(sums[chosen] ?? 0)}</b></figcaption>
-      <svg viewBox={`0 -4 ${WIDTH} 41`} role="img" aria-label={isMoney ? t("costRising", { cost: show(high) }) : `${t("tokensSoFar")}, ${show(high)}`}>
+      <svg viewBox={`0 -4 ${WIDTH} 41`} role="img" aria-label={isMoney ? t("costRising", { cost: show(high) }) : listed(language, t("tokensSoFar"), show(high))}>
         <polygon className="area" points={`${x(0)},36 ${points.join(" ")} ${x(sums.length - 1)},36`} />
         <polyline className="curve" points={points.join(" ")} />
         <path className="axis" d={`M0 36.5H${WIDTH}`} />

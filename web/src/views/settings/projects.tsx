@@ -5,6 +5,7 @@ import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context
 import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
 import type { ProjectRow } from "../../wire/calls";
+import { listed } from "../../words/format";
 import { Section } from "./section";
 
 export function Projects() {
@@ -24,7 +25,7 @@ export function Projects() {
 }
 
 function Project({ project: { path, kind, exists, sessions }, name }: { project: ProjectRow; name: string }) {
-  const { t } = useWords();
+  const { t, language } = useWords();
   const { connection, house, announcer } = useApp();
   const isOnline = useIsOnline();
   const change = (call: "register_project" | "remove_project") => (): void => {
@@ -38,7 +39,7 @@ function Project({ project: { path, kind, exists, sessions }, name }: { project:
       <span className="clip"><span className="name">{name}</span><code className="clip">{path}</code></span>
       <span className="num">
         {exists ? null : <span className="bad">{t("folderMissing")}</span>}
-        {kind === "house" ? `${t("house")}, ` : ""}{t("conversationsCount", { n: sessions })}
+        {listed(language, kind === "house" ? t("house") : "", t("conversationsCount", { n: sessions }))}
         {kind === "registered" ? <button className="btn compact" disabled={!isOnline} onClick={change("remove_project")}>{t("distrust")}<span className="vh"> {name}</span></button> : null}
         {kind === "used" && exists ? <button className="btn compact" disabled={!isOnline} onClick={change("register_project")}>{t("add")}<span className="vh"> {name}</span></button> : null}
       </span>

@@ -7,7 +7,7 @@ import { Quoted } from "../../parts/quoted";
 import { hrefOf } from "../../parts/route";
 import type { CostSum, DoctorCheck, ModelRow } from "../../wire/calls";
 import { ConnectionLost, messageOf } from "../../wire/errors";
-import { clockTime, grouped, money, short, shortDate } from "../../words/format";
+import { clockTime, grouped, listed, money, short, shortDate } from "../../words/format";
 import type { WordKey } from "../../words/words";
 import { ConnectionBanner } from "../conversation/banners";
 import { Projects } from "./projects";
@@ -141,7 +141,7 @@ function Repositories() {
     <Section title={t("repositories")} intro={t("repositoriesIntro")}>
       <ul className="rows wide-rows">
         {answer?.repositories.map((it, index) => (
-          <li key={it.path}><code className="clip">{it.path}</code><span className="num">{index === 0 ? `${t("house")}, ` : ""}{t("since", { date: shortDate(Date.parse(it.trustedAt), Date.now(), language) })}{index === 0 ? null : <button className="btn compact" disabled={!isOnline} onClick={() => remove(it.path)}>{t("distrust")}</button>}</span></li>
+          <li key={it.path}><code className="clip">{it.path}</code><span className="num">{listed(language, index === 0 ? t("house") : "", t("since", { date: shortDate(Date.parse(it.trustedAt), Date.now(), language) }))}{index === 0 ? null : <button className="btn compact" disabled={!isOnline} onClick={() => remove(it.path)}>{t("distrust")}</button>}</span></li>
         ))}
       </ul>
     </Section>
