@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::SUPERVISOR_COMMAND;
 use super::early::{EarlySupervisor, NEXT};
 use super::message::send;
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX};
+use super::{EARLY, SUPERVISOR_COMMAND};
 
 /// Bytes of a supervisor's answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -39,7 +39,7 @@ pub fn launch(
     stdout: Stdio,
     stderr: Stdio,
 ) -> io::Result<RunningCommand> {
-    launch_line((supervisor, None), &line_of(spec)?, stdout, stderr)
+    launch_line((fitting(supervisor, spec), None), &line_of(spec)?, stdout, stderr)
 }
 
 /// The same for a host in which further commands follow: the next supervisor is started meanwhile, and waits for its
@@ -62,7 +62,12 @@ pub fn launch_one_of_many(
         Some(EarlySupervisor { control, process, .. }) => {
             RunningCommand::of(control, process, next)
         }
-        None => launch_line((supervisor, next), &line, Stdio::from(stdout), Stdio::from(stderr))?,
+        None => launch_line(
+            (fitting(supervisor, spec), next),
+            &line,
+            Stdio::from(stdout),
+            Stdio::from(stderr),
+        )?,
     };
     let supervisor = supervisor.to_owned();
     // Without it the next command only takes longer.
@@ -80,13 +85,13 @@ fn line_of(spec: &CommandSpec) -> io::Result<Vec<u8>> {
 }
 
 fn launch_line(
-    (supervisor, next): (&Path, Option<PathBuf>),
+    (mut supervisor, next): (Command, Option<PathBuf>),
     line: &[u8],
     stdout: Stdio,
     stderr: Stdio,
 ) -> io::Result<RunningCommand> {
     let (control, theirs) = UnixStream::pair()?;
-    let supervisor = supervisor_command(supervisor)
+    let supervisor = supervisor
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(stdout)
         .stderr(stderr)
@@ -95,6 +100,16 @@ fn launch_line(
     // A supervisor that was not told all of it starts nothing.
     running.control.write_all(line)?;
     Ok(running)
+}
+
+/// The supervisor for a command that comes at once. Most commands have no network; then it makes the sandbox in the same
+/// way as one that has waited.
+fn fitting(program: &Path, spec: &CommandSpec) -> Command {
+    let mut command = supervisor_command(program);
+    if spec.view.as_ref().is_some_and(|it| !it.has_network) {
+        command.arg(EARLY);
+    }
+    command
 }
 
 /// The supervisor's program, without its input and output.
