@@ -129,6 +129,12 @@ impl Placeholder {
     }
 }
 
+impl Placeholder {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl Drop for Placeholder {
     fn drop(&mut self) {
         remove_if_alone(&self.path, &self.file);

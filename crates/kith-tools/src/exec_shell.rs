@@ -15,7 +15,6 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ use crate::change_file::FileContent;
 use crate::file_claims::{ClaimKind, FileClaim, FileClaims};
 use crate::read_log::FileVersion;
 use crate::sandbox::environment;
-use crate::sandbox::launch::{CommandStopper, RunningCommand, launch};
+use crate::sandbox::launch::{CommandStopper, RunningCommand, launch_one_of_many};
 use crate::sandbox::plan::{SandboxPlaces, plan};
 use crate::sandbox::probe::shell;
 use crate::sandbox::spec::{CommandEnd, CommandSpec};
@@ -424,8 +423,7 @@ impl Drop for StopOnDrop {
 fn start(supervisor: &Path, spec: &CommandSpec) -> io::Result<(io::PipeReader, RunningCommand)> {
     let (reader, writer) = io::pipe()?;
     let errors = OwnedFd::from(writer.try_clone()?);
-    let output = Stdio::from(OwnedFd::from(writer));
-    Ok((reader, launch(supervisor, spec, output, Stdio::from(errors))?))
+    Ok((reader, launch_one_of_many(supervisor, spec, OwnedFd::from(writer), errors)?))
 }
 
 /// Reads what the command prints until it ends, or ends it.

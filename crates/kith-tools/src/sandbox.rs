@@ -6,7 +6,8 @@
 //!
 //! - [`spec`]: what the supervisor is told and answers.
 //! - [`plan`]: which view a command gets.
-//! - [`launch`]: starts a supervisor and follows the command.
+//! - [`launch`]: starts a supervisor and follows the command; `early` starts the next one before there is a command.
+//! - `message`: how a command and its files come to the supervisor.
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
 //! - `lost_guards`: ends everything when somebody outside has replaced a protected file.
@@ -25,6 +26,7 @@ pub mod spec;
 
 #[cfg(target_os = "linux")]
 mod disarm;
+mod early;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -37,6 +39,7 @@ mod inside;
 mod loopback;
 #[cfg(target_os = "linux")]
 mod lost_guards;
+mod message;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
@@ -52,6 +55,9 @@ use std::sync::OnceLock;
 
 /// The hidden command that makes this program the supervisor.
 pub const SUPERVISOR_COMMAND: &str = "__sandbox";
+
+/// Its second argument if there is no command for it yet.
+const EARLY: &str = "early";
 
 static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 

@@ -7,6 +7,7 @@
 //! for that outlive the sandbox.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
@@ -109,8 +110,15 @@ const MAKING_FLAGS: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE];
 /// Address families that a network namespace confines.
 const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// The programs to install, in this order.
-pub(super) fn programs() -> Result<[BpfProgram; 2], seccompiler::Error> {
+static PROGRAMS: LazyLock<Result<[BpfProgram; 2], String>> =
+    LazyLock::new(|| programs().map_err(|error| error.to_string()));
+
+/// The programs to install, in this order. A supervisor that waits for its command has made them meanwhile.
+pub(super) fn compiled_once() -> Result<&'static [BpfProgram; 2], String> {
+    PROGRAMS.as_ref().map_err(String::clone)
+}
+
+fn programs() -> Result<[BpfProgram; 2], seccompiler::Error> {
     let eperm = u32::try_from(libc::EPERM).unwrap_or(1);
     let enosys = u32::try_from(libc::ENOSYS).unwrap_or(38);
     let mut refused: SyscallRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();

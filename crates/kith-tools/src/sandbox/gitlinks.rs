@@ -5,11 +5,14 @@
 //! They cannot be kept from being made: no mount covers a name in a folder that does not exist yet, and
 //! the files of a repository have ordinary names. So they are renamed when the command has ended.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use kith_home::placeholder::Placeholder;
 
 use super::disarm::{could_make, disarm};
 use super::git_settings::{LEADING, is_harmless};
@@ -49,7 +52,8 @@ impl Repositories {
     }
 
     /// Renames what the command has added. Says so where the command's errors go.
-    pub(super) fn disarm_new(&self, view: &SandboxView) {
+    /// Nothing can have been made in the placeholders that were `held` meanwhile.
+    pub(super) fn disarm_new(&self, view: &SandboxView, held: &[Placeholder]) {
         for folder in self.not_bare.iter().filter(|it| is_bare(it)) {
             disarm(&folder.join("HEAD"), view);
         }
@@ -61,19 +65,21 @@ impl Repositories {
                 disarm(git, view);
             }
         }
-        self.disarm_beneath(view);
+        self.disarm_beneath(view, held);
     }
 
     /// Renames repositories elsewhere in which git would run something. What was there before has guards,
     /// or lay further down than is looked, and then it did not change.
-    fn disarm_beneath(&self, view: &SandboxView) {
+    fn disarm_beneath(&self, view: &SandboxView, held: &[Placeholder]) {
         let is_guarded = |path: &Path| view.guards.iter().any(|it| it.path == path);
         let writable = || view.mounts.iter().filter(|it| it.kind == MountKind::Writable);
         // What lies in another one is looked through with that.
         let is_inner =
             |path: &Path| writable().any(|it| it.path != path && path.starts_with(&it.path));
         let outermost = writable().filter(|it| !is_inner(&it.path));
-        for repository in outermost.flat_map(|it| WorkspaceContents::of(&it.path).repositories) {
+        let empty: HashSet<&Path> = held.iter().map(Placeholder::path).collect();
+        let contents = outermost.map(|it| WorkspaceContents::except(&it.path, &empty));
+        for repository in contents.flat_map(|it| it.repositories) {
             let (folder, name, deciding) = match repository {
                 // The file cannot have changed, but what it leads to.
                 FoundRepository::Git(path) if is_guarded(&path) => match led_to(&path) {

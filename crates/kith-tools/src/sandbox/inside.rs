@@ -22,6 +22,7 @@ use landlock::{
     RulesetCreatedAttr, Scope,
 };
 use rustix::fs::CWD;
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
@@ -354,24 +355,31 @@ fn confine_files(view: &SandboxView) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// No program that is started from here on gets a capability. What this process has, it keeps.
+pub(super) fn bound_capabilities() -> io::Result<()> {
+    for bit in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << bit);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => (),
+            // The first number that the kernel does not know.
+            Err(Errno::INVAL) if bit > 0 => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// From here on not even `setuid` programs give anything back.
 pub(super) fn give_up_capabilities() -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     rustix::thread::clear_ambient_capability_set()?;
-    for bit in 0..u64::BITS {
-        let capability = CapabilitySet::from_bits_retain(1 << bit);
-        match rustix::thread::capability_is_in_bounding_set(capability) {
-            Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
-            Ok(false) => (),
-            // The first number that the kernel does not know.
-            Err(_) => break,
-        }
-    }
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-fn install_filter() -> Result<(), seccompiler::Error> {
-    filter::programs()?.iter().try_for_each(|program| seccompiler::apply_filter(program))
+fn install_filter() -> Result<(), String> {
+    let programs = filter::compiled_once()?;
+    let mut installed = programs.iter().map(|program| seccompiler::apply_filter(program));
+    installed.try_for_each(|it| it.map_err(|error| error.to_string()))
 }

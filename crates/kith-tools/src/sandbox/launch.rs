@@ -1,16 +1,19 @@
 //! A supervisor started from the host, and the command it runs.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::SUPERVISOR_COMMAND;
+use super::early::{EarlySupervisor, NEXT};
+use super::message::send;
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX};
+use super::{EARLY, SUPERVISOR_COMMAND};
 
 /// Bytes of a supervisor's answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -25,6 +28,8 @@ pub struct RunningCommand {
     is_stopped: Arc<AtomicBool>,
     /// Until it is reaped.
     supervisor: Option<Child>,
+    /// The program to start again when this command has ended, for the next one.
+    next: Option<PathBuf>,
 }
 
 /// Starts a command. Its output goes to `stdout` and `stderr`.
@@ -34,30 +39,93 @@ pub fn launch(
     stdout: Stdio,
     stderr: Stdio,
 ) -> io::Result<RunningCommand> {
+    launch_line((fitting(supervisor, spec), None), &line_of(spec)?, stdout, stderr)
+}
+
+/// The same for a host in which further commands follow: the next supervisor is started meanwhile, and waits for its
+/// own.
+pub fn launch_one_of_many(
+    supervisor: &Path,
+    spec: &CommandSpec,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+) -> io::Result<RunningCommand> {
+    let line = line_of(spec)?;
+    let next = Some(supervisor.to_owned());
+    let waiting = NEXT.take(supervisor);
+    // One that was not told all of it starts nothing.
+    let told = waiting.and_then(|it| {
+        let is_told = send(&it.control, &line, &[stdout.as_fd(), stderr.as_fd()]).is_ok();
+        if is_told { Some(it) } else { it.end().ok().and(None) }
+    });
+    let running = match told {
+        Some(EarlySupervisor { control, process, .. }) => {
+            RunningCommand::of(control, process, next)
+        }
+        None => launch_line(
+            (fitting(supervisor, spec), next),
+            &line,
+            Stdio::from(stdout),
+            Stdio::from(stderr),
+        )?,
+    };
+    let supervisor = supervisor.to_owned();
+    // Without it the next command only takes longer.
+    std::thread::Builder::new().spawn(move || NEXT.fill(&supervisor)).ok();
+    Ok(running)
+}
+
+fn line_of(spec: &CommandSpec) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(spec)?;
     line.push(b'\n');
     if line.len() > SPEC_BYTES_MAX {
         return Err(io::Error::new(ErrorKind::InvalidInput, "the command is too long"));
     }
+    Ok(line)
+}
+
+fn launch_line(
+    (mut supervisor, next): (Command, Option<PathBuf>),
+    line: &[u8],
+    stdout: Stdio,
+    stderr: Stdio,
+) -> io::Result<RunningCommand> {
     let (control, theirs) = UnixStream::pair()?;
-    let supervisor = Command::new(supervisor)
-        .arg(SUPERVISOR_COMMAND)
-        .env_clear()
-        .current_dir("/")
-        // Its own group, so that Ctrl-C in a terminal reaches the host alone, which then ends it.
-        .process_group(0)
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+    let supervisor = supervisor
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(stdout)
         .stderr(stderr)
         .spawn()?;
-    let is_stopped = Arc::default();
-    let mut running = RunningCommand { control, is_stopped, supervisor: Some(supervisor) };
+    let mut running = RunningCommand::of(control, supervisor, next);
     // A supervisor that was not told all of it starts nothing.
-    running.control.write_all(&line)?;
+    running.control.write_all(line)?;
     Ok(running)
 }
 
+/// The supervisor for a command that comes at once. Most commands have no network; then it makes the sandbox in the same
+/// way as one that has waited.
+fn fitting(program: &Path, spec: &CommandSpec) -> Command {
+    let mut command = supervisor_command(program);
+    if spec.view.as_ref().is_some_and(|it| !it.has_network) {
+        command.arg(EARLY);
+    }
+    command
+}
+
+/// The supervisor's program, without its input and output.
+pub(super) fn supervisor_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    // Its own group, so that Ctrl-C in a terminal reaches the host alone, which then ends it.
+    command.arg(SUPERVISOR_COMMAND).env_clear().current_dir("/").process_group(0);
+    command
+}
+
 impl RunningCommand {
+    fn of(control: UnixStream, supervisor: Child, next: Option<PathBuf>) -> RunningCommand {
+        let is_stopped = Arc::default();
+        RunningCommand { control, is_stopped, supervisor: Some(supervisor), next }
+    }
+
     /// A second handle to the socket: shutting it down ends the command.
     pub fn stopper(&self) -> io::Result<CommandStopper> {
         let is_stopped = Arc::clone(&self.is_stopped);
@@ -69,8 +137,14 @@ impl RunningCommand {
     pub fn wait(mut self) -> CommandEnd {
         let end = self.answer(ANSWER_ROUND);
         if let Some(mut supervisor) = self.supervisor.take() {
-            // Reaped, so that no dead process stays in the table. Nothing can be done about a failure.
-            std::thread::spawn(move || supervisor.wait().ok());
+            let next = self.next.take();
+            // Nothing can be done about a failure, and what fails is tried again with the next command.
+            std::thread::spawn(move || {
+                // The one that was started with this command may have waited too long.
+                next.map(|it| NEXT.fill(&it).ok());
+                // Reaped, so that no dead process stays in the table.
+                supervisor.wait().ok();
+            });
         }
         end
     }

@@ -1,11 +1,11 @@
-//! The four system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
+//! The five system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
 //!
 //! All take plain numbers and memory that outlives the call, so each is sound on its own. They stand
 //! here so that all of it can be read at once.
 
 #![allow(
     unsafe_code,
-    reason = "`clone` with namespaces, `mount_setattr`, `close_range` and `SO_PEERPIDFD` have no safe wrapper"
+    reason = "`clone` and `unshare` with namespaces, `mount_setattr`, `close_range` and `SO_PEERPIDFD` have no safe wrapper"
 )]
 
 use std::ffi::CString;
@@ -38,6 +38,13 @@ pub(super) fn clone_process(flags: libc::c_int) -> io::Result<Cloned> {
         return Err(io::Error::last_os_error());
     }
     Ok(Pid::from_raw(pid).map_or(Cloned::Child, Cloned::Parent))
+}
+
+/// Gives this process mounts of its own: those that are there now.
+pub(super) fn own_mounts() -> io::Result<()> {
+    // SAFETY: only a number is passed. Which mounts this process sees is no matter of memory.
+    let done = unsafe { libc::unshare(libc::CLONE_NEWNS) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Adds `MOUNT_ATTR_…` flags to the mount at `path`, and with `AT_RECURSIVE` to all beneath it.

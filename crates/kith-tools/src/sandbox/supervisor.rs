@@ -7,9 +7,15 @@
 //!
 //! A command that runs outside of a sandbox has a supervisor too. There is no namespace that ends with
 //! it, so the supervisor adopts what the command leaves behind and kills that.
+//!
+//! A supervisor may be started before there is a command. It makes ready what it can meanwhile.
+
+mod waiting;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,11 +27,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 
+use self::waiting::WaitingFirst;
 use super::gitlinks::Repositories;
 use super::inside::{self, SandboxFault};
 use super::lost_guards::{GuardWatch, kill_all_others};
+use super::message::{MessageReceived, receive};
 use super::raw::{Cloned, clone_process, close_inherited};
-use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
+use super::spec::{CommandEnd, CommandSpec, SandboxView};
+use super::{EARLY, early};
 
 /// Rounds of killing what a command outside of a sandbox has left behind. Each reaches the children of
 /// those that the one before has killed.
@@ -44,31 +53,64 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
 
 /// Runs the supervisor, whose standard input is the socket of a host.
 pub(super) fn run_supervisor() -> ExitCode {
+    let is_early = std::env::args_os().nth(2).is_some_and(|it| it == EARLY);
     // Without an owner there is nobody to report to.
-    serve().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+    serve(is_early).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-fn serve() -> io::Result<()> {
+fn serve(is_early: bool) -> io::Result<()> {
     close_inherited()?;
     let control = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
     let mut control = UnixStream::from(control);
-    let mut line = String::new();
-    let limit = SPEC_BYTES_MAX as u64;
-    BufReader::new(Read::by_ref(&mut control).take(limit)).read_line(&mut line)?;
+    let mut waiting = None;
+    if is_early {
+        waiting = WaitingFirst::start();
+        wait_for_command(&control, early::EARLY_SECS_MAX)?;
+    }
     let mut left = TidyWork::default();
-    let end = match serde_json::from_str::<CommandSpec>(&line) {
-        // Until it is cloned, nothing has run.
-        Ok(spec) => supervise(&spec, &control, &mut left)
-            .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string())),
-        Err(error) => {
-            CommandEnd::NotStarted(format!("the supervisor cannot read its command: {error}"))
-        }
-    };
+    // Until it is cloned, nothing has run.
+    let end = answer(&control, waiting, &mut left)
+        .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string()));
     let mut answer = serde_json::to_vec(&end)?;
     answer.push(b'\n');
     control.write_all(&answer)?;
-    control.shutdown(std::net::Shutdown::Both)?;
+    control.shutdown(Shutdown::Both)?;
     left.finish()
+}
+
+/// Waits until the host sends something or has gone away, and not without end. From then on it can send no more, and
+/// knows that; what it has sent in the last moment is still read.
+fn wait_for_command(control: &UnixStream, secs_max: i64) -> io::Result<()> {
+    let time = Timespec { tv_sec: secs_max, tv_nsec: 0 };
+    let mut polled = [PollFd::new(control, PollFlags::IN)];
+    while poll(&mut polled, Some(&time)) == Err(rustix::io::Errno::INTR) {}
+    if polled[0].revents().is_empty() {
+        control.shutdown(Shutdown::Read)?;
+    }
+    Ok(())
+}
+
+fn answer(
+    control: &UnixStream,
+    waiting: Option<WaitingFirst>,
+    left: &mut TidyWork,
+) -> io::Result<CommandEnd> {
+    let MessageReceived { line, files } = receive(control)?;
+    take_files(files)?;
+    let spec: CommandSpec = serde_json::from_slice(&line).map_err(|error| {
+        io::Error::other(format!("the supervisor cannot read its command: {error}"))
+    })?;
+    supervise((&spec, &line), waiting, control, left)
+}
+
+/// Takes files that came along for its own: as outputs, or as input and outputs.
+fn take_files(files: Vec<OwnedFd>) -> io::Result<()> {
+    let mut files = files.into_iter();
+    if files.len() == 3 {
+        files.next().map_or(Ok(()), rustix::stdio::dup2_stdin)?;
+    }
+    files.next().map_or(Ok(()), rustix::stdio::dup2_stdout)?;
+    Ok(files.next().map_or(Ok(()), rustix::stdio::dup2_stderr)?)
 }
 
 /// What is done after the answer, because nobody needs to wait for it.
@@ -102,7 +144,8 @@ fn silence_output() -> io::Result<()> {
 }
 
 fn supervise(
-    spec: &CommandSpec,
+    (spec, line): (&CommandSpec, &[u8]),
+    waiting: Option<WaitingFirst>,
     control: &UnixStream,
     left: &mut TidyWork,
 ) -> io::Result<CommandEnd> {
@@ -112,11 +155,17 @@ fn supervise(
         hold_placeholders(view, &mut left.held)?;
     }
     let repositories = spec.view.as_ref().map(Repositories::of);
-    let end = run(spec, control, left)?;
+    let first = match waiting.and_then(|it| it.told(spec, line)) {
+        Some(first) => first,
+        None => start_first(spec)?,
+    };
+    let end = run(first, control, left);
     // Where the first process of a sandbox is only about to end, nothing else is there.
     let cleaned = if left.first.is_none() { kill_what_is_left() } else { Ok(()) };
     if let (Some(repositories), Some(view)) = (repositories, &spec.view) {
-        repositories.disarm_new(view);
+        // Where a command ended by itself, no placeholder was lost, and so nothing was made in one.
+        let held = if matches!(end, CommandEnd::Exited(_)) { &left.held[..] } else { &[] };
+        repositories.disarm_new(view, held);
     }
     // With the first process of a sandbox the kernel has ended all others.
     Ok(match cleaned {
@@ -162,29 +211,67 @@ struct SupervisorPipes {
     status: (PipeReader, PipeWriter),
 }
 
+impl SupervisorPipes {
+    fn new() -> io::Result<SupervisorPipes> {
+        Ok(SupervisorPipes { alive: io::pipe()?, trouble: io::pipe()?, status: io::pipe()? })
+    }
+
+    /// The ends that the first process keeps.
+    fn of_first(self) -> FirstPipes {
+        FirstPipes { alive: self.alive.0, trouble: self.trouble.1, status: self.status.1 }
+    }
+}
+
+struct FirstPipes {
+    alive: PipeReader,
+    trouble: PipeWriter,
+    status: PipeWriter,
+}
+
+/// Who the supervisor is, outside of the sandbox.
+struct OwnIds {
+    uid: u32,
+    gid: u32,
+}
+
+impl OwnIds {
+    fn now() -> OwnIds {
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        OwnIds { uid: uid.as_raw(), gid: gid.as_raw() }
+    }
+
+    fn map(&self) -> Result<(), SandboxFault> {
+        inside::map_identity(self.uid, self.gid)
+    }
+}
+
 /// An error means that nothing has run.
-fn run(spec: &CommandSpec, control: &UnixStream, left: &mut TidyWork) -> io::Result<CommandEnd> {
-    let pipes = SupervisorPipes { alive: io::pipe()?, trouble: io::pipe()?, status: io::pipe()? };
+fn start_first(spec: &CommandSpec) -> io::Result<(Pid, SupervisorPipes)> {
+    let pipes = SupervisorPipes::new()?;
     let flags = match &spec.view {
         Some(view) if view.has_network => NAMESPACES,
         Some(_) => NAMESPACES | libc::CLONE_NEWNET,
         None => 0,
     };
-    let ids = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let pid = match clone_process(flags) {
-        Ok(Cloned::Child) => be_first(spec, pipes, ids),
-        Ok(Cloned::Parent(pid)) => pid,
-        Err(error) => {
-            let message = format!("this system allows no namespaces: {error}");
-            return Ok(CommandEnd::NotStarted(message));
-        }
-    };
+    let ids = OwnIds::now();
+    match clone_process(flags) {
+        Ok(Cloned::Child) => be_first(spec, pipes.of_first(), &ids),
+        Ok(Cloned::Parent(pid)) => Ok((pid, pipes)),
+        Err(error) => Err(io::Error::other(format!("this system allows no namespaces: {error}"))),
+    }
+}
+
+fn run(
+    (pid, pipes): (Pid, SupervisorPipes),
+    control: &UnixStream,
+    left: &mut TidyWork,
+) -> CommandEnd {
     let followed = follow(pid, pipes, control, left);
-    Ok(followed.unwrap_or_else(|error| {
+    followed.unwrap_or_else(|error| {
         // It must not go on when nobody follows it.
         rustix::process::kill_process(pid, Signal::KILL).ok();
         CommandEnd::Unknown(format!("lost track of the command: {error}"))
-    }))
+    })
 }
 
 /// Follows the command to its end, and the first process too unless that said that it is alone.
@@ -273,14 +360,19 @@ fn kill_what_is_left() -> io::Result<()> {
 
 /// The first process of the sandbox. It makes the sandbox, starts the command, reaps what ends, and
 /// ends with the command.
-fn be_first(spec: &CommandSpec, pipes: SupervisorPipes, (uid, gid): (u32, u32)) -> ! {
-    let SupervisorPipes {
-        alive: (alive, kept_by_supervisor),
-        trouble: (_, trouble),
-        status: (_, status),
-    } = pipes;
-    drop(kept_by_supervisor);
-    let started = enter(spec, &alive, (uid, gid)).and_then(|watch| {
+fn be_first(spec: &CommandSpec, pipes: FirstPipes, ids: &OwnIds) -> ! {
+    let entered = tie_to_supervisor(&pipes.alive).and_then(|()| enter(spec, ids));
+    be_first_in(spec, pipes, entered)
+}
+
+/// The same, in the sandbox that was made for it.
+fn be_first_in(
+    spec: &CommandSpec,
+    pipes: FirstPipes,
+    entered: Result<Option<GuardWatch>, SandboxFault>,
+) -> ! {
+    let FirstPipes { alive: _alive, trouble, status } = pipes;
+    let started = entered.and_then(|watch| {
         let command = start(spec, &trouble)?;
         Ok((command, watch))
     });
@@ -328,27 +420,32 @@ fn end_all_others() -> bool {
     }
 }
 
-fn enter(
-    spec: &CommandSpec,
-    alive: &PipeReader,
-    ids: (u32, u32),
-) -> Result<Option<GuardWatch>, SandboxFault> {
+fn tie_to_supervisor(alive: &PipeReader) -> Result<(), SandboxFault> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| SandboxFault(format!("cannot be tied to the supervisor: {error}")))?;
     if is_closed(alive) {
         return Err(SandboxFault("the supervisor has ended".to_owned()));
     }
+    Ok(())
+}
+
+fn enter(spec: &CommandSpec, ids: &OwnIds) -> Result<Option<GuardWatch>, SandboxFault> {
     let Some(view) = &spec.view else {
         // What loses its parent while the command runs is reaped here when it ends.
         return rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map(|()| None)
             .map_err(|error| SandboxFault(format!("cannot adopt processes: {error}")));
     };
-    inside::map_identity(ids.0, ids.1)?;
+    ids.map()?;
     inside::enter(view).map(Some)
 }
 
 fn start(spec: &CommandSpec, trouble: &PipeWriter) -> Result<Pid, SandboxFault> {
+    let given_up = |error| SandboxFault(format!("cannot give up capabilities: {error}"));
+    if spec.view.is_some() {
+        // Once for both processes.
+        inside::bound_capabilities().map_err(given_up)?;
+    }
     let command = match clone_process(0) {
         Ok(Cloned::Child) => {
             let SandboxFault(reason) = inside::become_command(spec);
@@ -359,8 +456,7 @@ fn start(spec: &CommandSpec, trouble: &PipeWriter) -> Result<Pid, SandboxFault> 
         Err(error) => return Err(SandboxFault(format!("cannot start a process: {error}"))),
     };
     if spec.view.is_some() {
-        inside::give_up_capabilities()
-            .map_err(|error| SandboxFault(format!("cannot give up capabilities: {error}")))?;
+        inside::give_up_capabilities().map_err(given_up)?;
     }
     Ok(command)
 }
@@ -392,4 +488,25 @@ fn is_closed(alive: &PipeReader) -> bool {
 fn tell(mut pipe: &PipeWriter, text: &str) {
     // Whoever would read it has ended.
     pipe.write_all(text.as_bytes()).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_knows_when_its_command_comes_too_late() {
+        let (mut host, control) = UnixStream::pair().unwrap();
+        wait_for_command(&control, 0).unwrap();
+        assert!(host.write_all(b"x\n").is_err());
+        assert!(receive(&control).unwrap().line.is_empty());
+    }
+
+    #[test]
+    fn a_command_that_came_in_the_last_moment_is_read() {
+        let (mut host, control) = UnixStream::pair().unwrap();
+        host.write_all(b"x\n").unwrap();
+        control.shutdown(Shutdown::Read).unwrap();
+        assert_eq!(receive(&control).unwrap().line, b"x\n");
+    }
 }

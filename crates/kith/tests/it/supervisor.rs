@@ -36,9 +36,13 @@ fn spec(folder: &Path, script: &str) -> Value {
 
 /// Starts a supervisor and tells it something. Returns the socket and the process.
 fn told(line: &str) -> (UnixStream, std::process::Child) {
+    started_with(&["__sandbox"], line)
+}
+
+fn started_with(arguments: &[&str], line: &str) -> (UnixStream, std::process::Child) {
     let (mut control, theirs) = UnixStream::pair().unwrap();
     let child = Command::new(KITH)
-        .arg("__sandbox")
+        .args(arguments)
         .env_clear()
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
@@ -106,4 +110,36 @@ fn input_from_a_pipe_that_nobody_writes_to_is_empty() {
     if !is_without_namespaces(&end) {
         assert_eq!(end, json!({"exited": 0}));
     }
+}
+
+#[test]
+fn a_supervisor_that_was_started_early_runs_any_command() {
+    let house = House::new();
+    let inside = spec(&house.path(""), "echo $$ > inside; ls / > files");
+    let mut with_network = spec(&house.path(""), "echo $$ > with-network");
+    with_network["view"]["has_network"] = json!(true);
+    let mut outside = spec(&house.path(""), "echo $$ > outside");
+    outside["view"] = Value::Null;
+    for (spec, name) in [(inside, "inside"), (with_network, "with-network"), (outside, "outside")] {
+        let (control, mut child) = started_with(&["__sandbox", "early"], &format!("{spec}\n"));
+        let end = answer(control);
+        child.wait().unwrap();
+        if name != "outside" && is_without_namespaces(&end) {
+            continue;
+        }
+        assert_eq!(end, json!({"exited": 0}), "{name}");
+        let pid: u32 = fs::read_to_string(house.path(name)).unwrap().trim().parse().unwrap();
+        // In a sandbox it is the second process, whenever the first was made.
+        assert_eq!(pid == 2, name != "outside", "{name}: {pid}");
+    }
+    if let Ok(files) = fs::read_to_string(house.path("files")) {
+        assert!(!files.contains("home") && !files.contains(".old"), "{files}");
+    }
+}
+
+#[test]
+fn a_supervisor_that_was_started_early_ends_with_its_host() {
+    let (control, mut child) = started_with(&["__sandbox", "early"], "");
+    drop(control);
+    child.wait().unwrap();
 }

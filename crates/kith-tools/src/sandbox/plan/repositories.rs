@@ -1,6 +1,6 @@
 //! What makes git run programs: the owner's next `git status` reads it, outside of the sandbox.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -114,6 +114,11 @@ pub(in crate::sandbox) struct WorkspaceContents {
 
 impl WorkspaceContents {
     pub(in crate::sandbox) fn of(folder: &Path) -> WorkspaceContents {
+        WorkspaceContents::except(folder, &HashSet::new())
+    }
+
+    /// The same without a look into these folders, in which nothing is.
+    pub(in crate::sandbox) fn except(folder: &Path, empty: &HashSet<&Path>) -> WorkspaceContents {
         let mut found = WorkspaceContents::default();
         let mut folders = VecDeque::from([folder.to_owned()]);
         let mut n_entries = 0;
@@ -132,7 +137,7 @@ impl WorkspaceContents {
                     return found;
                 }
                 if found.is_told_by(&entry, &current, folder) {
-                    folders.push_back(entry.path());
+                    folders.extend(Some(entry.path()).filter(|it| !empty.contains(it.as_path())));
                 }
             }
         }
