@@ -176,6 +176,8 @@ impl ShownConversation {
             SubscriptionItem::Turn(TurnItem::Event(event)) => self.event(event, columns, now),
             SubscriptionItem::Turn(TurnItem::Delta(delta)) => self.delta(delta, columns),
             SubscriptionItem::Turn(TurnItem::Running(parts)) => self.catch_up(parts, columns),
+            // What an earlier message does is on the screen.
+            SubscriptionItem::Turn(TurnItem::Note(_)) => Vec::new(),
             SubscriptionItem::Failed(why) => vec![Line::styled(why, ERROR)],
             SubscriptionItem::Moved(to) => {
                 self.session = Some(*to);

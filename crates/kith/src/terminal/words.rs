@@ -5,8 +5,9 @@ use kith_host::language;
 use kith_host::settings::Settings;
 use kith_host::words::sentence_in_chinese;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ScreenLanguage {
+    #[default]
     English,
     Chinese,
 }
@@ -81,7 +82,7 @@ screen_texts! {
     IsRunning = "running", "运行中";
     IsWaiting = "waiting", "等待中";
     IsReadOnly = "read-only", "只读";
-    Tokens = "tokens", "词元";
+    Tokens = "tokens", "个 token";
     NotSet = "is not set", "未设置";
     GoesOnAfter = "the conversation goes on after", "对话将从此处之后继续：";
     GoesOnBefore = "the conversation goes on before this message, which you can edit", "对话回到这条消息之前，可以修改后重新发送";
@@ -119,7 +120,7 @@ screen_texts! {
     WorksIn = "this session works in", "此会话的工作目录：";
     NothingWaits = "nothing waits", "没有排队的消息";
     WhichOne = "which one? for example /queue rm 1", "哪一条？例如 /queue rm 1";
-    NoScripts = "there are no priming scripts yet", "还没有启动脚本";
+    NoScripts = "there are no priming scripts yet; `kith prime new NAME` creates one", "还没有启动脚本；`kith prime new NAME` 可以新建一个";
     UnknownCommand = "unknown command", "未知命令";
     SentByName = "it is not among the models of `kith model ls`, and is asked for by this name", "不在 `kith model ls` 列出的模型中，将按此名称请求";
     ThisSession = "this session", "本会话";
@@ -269,13 +270,13 @@ pub(crate) fn commands(language: ScreenLanguage) -> Vec<(&'static str, &'static 
     let all = [
         ("new", "start a new session", "开始新会话"),
         ("resume", "choose another session to continue", "选择并继续另一个会话"),
-        ("sessions", "the same list", "同上"),
+        ("sessions", "same as /resume", "同 /resume"),
         ("branch", "go back to before an earlier message", "回到更早的消息之前"),
-        ("retry", "try the last turn again", "重试上一轮"),
+        ("retry", "try the last turn again", "重试上一个回合"),
         ("model", "choose the model", "选择模型"),
         ("why", "what the model was sent last, and from where", "模型最近看到了什么，来自哪里"),
         ("cost", "tokens and cost, of this session and of all", "用量与费用：本会话与全部会话"),
-        ("queue", "show the queue; /queue rm N, /queue go", "查看队列；/queue rm N，/queue go"),
+        ("queue", "show the queue; /queue rm N, edit N, go", "查看队列；/queue rm N、edit N、go"),
         ("compact", "summarise the conversation so far", "为到目前为止的对话生成摘要"),
         ("prime", "start a session with a priming script", "用启动脚本开始新会话"),
         ("help", "show the commands and keys", "显示命令和按键"),

@@ -19,6 +19,7 @@ fn what_other_programs_take_gets_a_hint_that_works() {
         (vec!["-p", "hi"], "`kith ask TEXT` prints one answer"),
         (vec!["--continue"], "`kith` continues this folder's conversation by itself"),
         (vec!["--resume", "4c1e"], "`kith resume SESSION` opens a session"),
+        (vec!["--new"], "`kith new` starts a new session here"),
         (vec!["chat"], "`kith` alone opens the chat"),
         (vec!["history"], "`kith session ls` lists conversations"),
         (vec!["login"], "there is no login: set ANTHROPIC_API_KEY"),
