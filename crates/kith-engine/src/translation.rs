@@ -44,6 +44,16 @@ pub(crate) const SENTENCES: &[(&str, &str)] = &[
     ("`{}` ended its answer in the middle of a call", "`{0}` 的回答在一次工具调用中途结束"),
     ("`{}` called a tool without naming it", "`{0}` 调用了工具，却没有给出名称"),
     ("`{}` sent an event that is not valid JSON for this API", "`{0}` 发来的内容不是这个 API 的有效 JSON"),
+    // Why a tool failed.
+    ("`{}` does not exist (relative paths start at `{}`)", "`{0}` 不存在（相对路径从 `{1}` 开始）"),
+    ("`{}` does not exist", "`{0}` 不存在"),
+    ("`{}` does not exist; write_file makes it", "`{0}` 不存在，可用 write_file 创建"),
+    ("`{}` does not exist: a part of it is a file, not a folder", "`{0}` 不存在：路径中有一部分是文件，不是文件夹"),
+    ("`{}` cannot be read: permission denied", "无法读取 `{0}`：没有权限"),
+    ("`{}` cannot be opened: {}", "无法打开 `{0}`：{1}"),
+    ("`{}` is a folder; use list_files", "`{0}` 是文件夹，请用 list_files"),
+    ("`{}` is a file; use read_file", "`{0}` 是文件，请用 read_file"),
+    ("`{}` lies outside the folders you may read ({})", "`{0}` 不在可以读取的文件夹里（{1}）"),
     // What is wrong with a request of a person.
     ("there is no session `{}`", "没有会话 `{0}`"),
     ("there are no sessions yet", "还没有会话"),

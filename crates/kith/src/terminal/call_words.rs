@@ -25,7 +25,7 @@ pub(crate) fn result_in_words(outcome: Outcome, text: &str, language: ScreenLang
         Outcome::Interrupted => ScreenText::Interrupted,
     };
     let why = without_outcome(text).lines().next().unwrap_or_default();
-    format!("{}{}{why}", language.say(how), language.say(ScreenText::Colon))
+    language.labelled(how, &language.sentence(why))
 }
 
 /// The text of a result where the outcome is said beside it.

@@ -265,9 +265,9 @@ impl ShownConversation {
             Body::Compact(it) => {
                 self.end_summary();
                 let [before, after] = [it.tokens_before, it.tokens_after].map(in_thousands);
-                let [what, tokens] =
-                    [ScreenText::Summarised, ScreenText::Tokens].map(|it| self.language.say(it));
-                let told = format!("{what}: ~{before} → ~{after} {tokens}");
+                let tokens = self.language.say(ScreenText::Tokens);
+                let amounts = format!("~{before} → ~{after} {tokens}");
+                let told = self.language.labelled(ScreenText::Summarised, &amounts);
                 remark(&told).wrapped(columns, 2)
             }
             Body::ModelFailed(it) => self.failure(event.ts, it, columns),
@@ -517,7 +517,8 @@ impl ShownConversation {
             return None;
         }
         let percent = self.context_tokens.saturating_mul(100).div_ceil(self.context_window);
-        Some(format!("{percent} % {}", self.language.say(ScreenText::Context)))
+        let words = self.language.say(ScreenText::Context);
+        Some(words.replace("{percent}", &percent.to_string()))
     }
 
     /// The calls that can be opened, newest first.

@@ -49,6 +49,7 @@ screen_texts! {
     Answering = "answering", "回答中";
     Stopping = "stopping", "正在停止";
     Colon = ": ", "：";
+    Comma = ", ", "，";
     Asking = "waiting for your answer", "等待你的答复";
     AllowOnce = "yes", "同意";
     AllowStanding = "yes, and do not ask again about", "同意，并且";
@@ -112,7 +113,7 @@ screen_texts! {
     AsksInstead = "asking instead:", "改用";
     AskedAgain = "the answer was interrupted; asking again", "回答中断，正在重新请求";
     Retries = "retrying", "正在重试";
-    Context = "of the context", "上下文";
+    Context = "{percent} % of the context", "上下文 {percent} %";
     Search = "search", "搜索";
     NoCall = "no tool was called yet", "还没有调用过工具";
     NothingSaid = "nothing was said here yet", "这里还没有对话";
@@ -189,6 +190,11 @@ impl ScreenLanguage {
 }
 
 impl ScreenLanguage {
+    /// `search: words`.
+    pub(crate) fn labelled(self, label: ScreenText, text: &str) -> String {
+        format!("{}{}{text}", self.say(label), self.say(ScreenText::Colon))
+    }
+
     /// A sentence about a failure, as it came where it is not known in this language.
     pub(crate) fn sentence(self, english: &str) -> String {
         self.known_sentence(english).unwrap_or_else(|| english.to_owned())

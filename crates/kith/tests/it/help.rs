@@ -40,6 +40,9 @@ fn the_help_of_ask_is_as_expected() {
           --session <SESSION>     Session to use; by default, this folder's conversation
           --thread <THREAD>       Thread to use (`platform:scopeType:scopeId`)
           --new                   Start a new session of the thread
+          --prime <SCRIPT>        Start a new session with the history of this priming script (see `kith
+                                  prime ls`); can be repeated. The earlier conversation stays in `kith
+                                  session ls`
           --message-id <ID>       Message id; sending the same id again returns the first answer
           --expected-leaf <LEAF>  Send only if the conversation still ends here: the `leaf` of an
                                   answer, or `start`
@@ -69,6 +72,7 @@ fn the_help_of_ask_is_as_expected() {
       kith ask "read README.md and tell me what it is"
       git diff | kith ask --new "what could go wrong here?"
       kith ask --attach plan.png "what is wrong here?"
+      kith ask --prime probe "what do you know of this machine?"
     "#);
 }
 

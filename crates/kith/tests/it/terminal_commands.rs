@@ -308,7 +308,7 @@ fn errors_and_pastes_are_told_in_chinese() {
     terminal.press("/model a b\r");
     terminal.until("错误：`a b` 不是模型名称");
     terminal.paste(&"长".repeat(1_000));
-    terminal.until("[粘贴 1: 1 行, 3000 字节]");
+    terminal.until("[粘贴 1：1 行，3000 字节]");
     terminal.press("\x03");
     leave(terminal);
 }
