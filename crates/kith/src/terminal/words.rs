@@ -118,7 +118,7 @@ screen_texts! {
     NoCall = "no tool was called yet", "还没有调用过工具";
     NothingSaid = "nothing was said here yet", "这里还没有对话";
     NotSent = "not sent", "未发送";
-    WorksIn = "this session works in", "此会话的工作目录：";
+    WorksIn = "this session works in ", "此会话的工作目录：";
     NothingWaits = "nothing waits", "没有排队的消息";
     WhichOne = "which one? for example /queue rm 1", "哪一条？例如 /queue rm 1";
     NoScripts = "there are no priming scripts yet; `kith prime new NAME` creates one", "还没有启动脚本；`kith prime new NAME` 可以新建一个";
@@ -144,7 +144,13 @@ screen_texts! {
     SourceLog = "log", "日志";
     SourceRuntime = "fixed text of the runtime", "运行时的固定文字";
     SourceForm = "the form of the request", "请求的格式";
-    WorkingIn = "Working in", "工作目录：";
+    WorkingIn = "Working in ", "工作目录：";
+    NoAgent = "There is no agent in `{folder}` or any folder above it.", "`{folder}` 和它的上级文件夹里都没有智能体。";
+    CreateAgent = "Create one in `{folder}`? [y/N] ", "在 `{folder}` 创建一个吗？[y/N] ";
+    AgentMade = "That folder is the agent's house: its files, settings and conversations stay there. Edit Agent.md to change how it works.", "这个文件夹就是智能体的家，它的文件、配置和对话都在里面。修改 Agent.md 可以改变它的工作方式。";
+    TrustHouse = "The agent here came with the repository `{folder}`. If you trust it, its files count as your\ninstructions, and its kith.toml decides where your messages and keys go. Trust it? [y/N] ", "这里的智能体来自仓库 `{folder}`。如果信任它，它的文件就等同于你的指令，\n它的 kith.toml 会决定消息和密钥发往哪里。信任吗？[y/N] ";
+    TrustRepository = "The repository `{folder}` has {n} AGENTS.md for this folder and is not trusted yet.\nTreat it as your instructions? [y/N] ", "仓库 `{folder}` 对这个文件夹有 {n} 个 AGENTS.md，你还没有信任这个仓库。\n把它当作你的指令吗？[y/N] ";
+    TrustIgnored = "ignored; run `kith trust .` to use it", "已忽略；运行 `kith trust .` 可以启用";
     AnotherHost = "Another kith is already running for this agent; answers come from it.", "这个智能体已有另一个 kith 在运行，这里的回答由它给出。";
     RemoteHost = "On another machine:", "在另一台机器上：";
     DemoModel = "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one", "正在使用内置演示模型；设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 可使用真实模型";
@@ -175,6 +181,11 @@ impl ScreenLanguage {
         ScreenLanguage::of_tag(&tag)
     }
 
+    /// The one of the environment, where no agent is known yet.
+    pub(crate) fn of_locale() -> ScreenLanguage {
+        language::of_locale().map_or(ScreenLanguage::English, |tag| ScreenLanguage::of_tag(&tag))
+    }
+
     fn of_tag(tag: &str) -> ScreenLanguage {
         let is_chinese = tag.split('-').next().is_some_and(|it| it.eq_ignore_ascii_case("zh"));
         if is_chinese { ScreenLanguage::Chinese } else { ScreenLanguage::English }
@@ -190,6 +201,11 @@ impl ScreenLanguage {
 }
 
 impl ScreenLanguage {
+    /// The sentence with the folder that it names.
+    pub(crate) fn of_folder(self, word: ScreenText, folder: &str) -> String {
+        self.say(word).replace("{folder}", folder)
+    }
+
     /// `search: words`.
     pub(crate) fn labelled(self, label: ScreenText, text: &str) -> String {
         format!("{}{}{text}", self.say(label), self.say(ScreenText::Colon))
