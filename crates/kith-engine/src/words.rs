@@ -51,11 +51,11 @@ impl RefusalText {
             ),
             RefusalText::LookedTooLong => (
                 "looking at what it would do took longer than the turn may last",
-                "查看它会做什么所用的时间超过了这一轮的上限",
+                "查看它会做什么所用的时间超过了这个回合的上限",
             ),
             RefusalText::NobodyAnswered => ("nobody answered in time", "没有人及时回答"),
             RefusalText::EndedBefore => {
-                ("the turn ended before anyone answered", "还没有人回答，这一轮就结束了")
+                ("the turn ended before anyone answered", "还没有人回答，这个回合就结束了")
             }
             RefusalText::HoldsSecret => (
                 "its arguments contain a key, token or password of this machine, which must not leave \
@@ -208,7 +208,7 @@ impl NoticeText<'_> {
     fn in_chinese(self) -> String {
         match self {
             NoticeText::TurnFailed { kind, reason } => {
-                format!("这一轮失败了：{}。", reason_in_chinese(kind, reason))
+                format!("这个回合失败了：{}。", reason_in_chinese(kind, reason))
             }
             NoticeText::FallsBack { kind, reason, to } => {
                 format!("{}。改用 `{to}`。", reason_in_chinese(Some(kind), reason))
@@ -230,7 +230,7 @@ impl NoticeText<'_> {
                  中提高该模型的 `maxTokens`。"
                     .to_owned()
             }
-            NoticeText::InterruptedTooOften => "这一轮失败了：中断的次数太多。".to_owned(),
+            NoticeText::InterruptedTooOften => "这个回合失败了：中断的次数太多。".to_owned(),
             NoticeText::SummaryInterruptedTooOften => {
                 "没有生成摘要：中断的次数太多。运行 `kith compact` 可以再试一次。".to_owned()
             }
@@ -244,14 +244,14 @@ impl NoticeText<'_> {
                         format!("{} 美元", dollars(limits.cost_micros.unwrap_or_default()))
                     }
                 };
-                format!("这一轮到达上限（{limit}），先停在这里。回复“继续”即可接着进行。")
+                format!("这个回合到达上限（{limit}），先停在这里。回复“继续”即可接着进行。")
             }
             NoticeText::CapReached(it) => cap_in_chinese(&it),
             NoticeText::NotSent => "有一条消息没有发送：写它的时候，对话又有了新内容。".to_owned(),
             NoticeText::Withdrawn => "有一条消息在得到回复之前撤回了。".to_owned(),
-            NoticeText::QueuedBehindApproval => "消息已排队：这一轮正在等待审批。".to_owned(),
+            NoticeText::QueuedBehindApproval => "消息已排队：这个回合正在等待审批。".to_owned(),
             NoticeText::MovedToAnotherSession => {
-                "这一轮已停止：对话转到另一个会话继续了。".to_owned()
+                "这个回合已停止：对话转到另一个会话继续了。".to_owned()
             }
             NoticeText::ContinuesFromCopy { problem } => format!(
                 "这个线程的上一个会话只能读取（{problem}）。对话在这里继续，能读出的内容都保留了下来。"

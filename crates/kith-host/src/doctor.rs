@@ -164,7 +164,11 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
             let shown = file.path.strip_prefix(&house.dir).unwrap_or(&file.path);
             let chars = file.chars.map_or_else(|| "uncounted".to_owned(), |n| n.to_string());
             let injected = file.injected_chars;
-            format!("{}: {injected} of {chars} characters in the prompt", shown.display())
+            // Nothing else is left out of a file without a problem.
+            let is_whole = file.chars.is_none_or(|chars| chars == injected);
+            let has_comments = !is_whole && file.problems.is_empty();
+            let left_out = if has_comments { " (HTML comments are left out)" } else { "" };
+            format!("{}: {injected} of {chars} characters in the prompt{left_out}", shown.display())
         })
         .collect();
     let n_injected: u64 = assembled.reports.iter().map(|file| file.injected_chars).sum();

@@ -45,7 +45,7 @@ pub enum HostNote {
         problem: String,
         to: String,
     },
-    /// A message that an earlier host left was answered before this one.
+    /// A message that an earlier host left is answered before this one.
     AnsweredFirst {
         session: String,
     },
@@ -95,7 +95,7 @@ impl HostNote {
                 format!("session {session} {problem}; the conversation continues in session {to}")
             }
             HostNote::AnsweredFirst { session } => format!(
-                "an earlier message had been interrupted and was answered first: `kith session show \
+                "an earlier message had been interrupted and is answered first: `kith session show \
                  {session}`"
             ),
             HostNote::ThreadFileFailed { why } => {
@@ -142,14 +142,14 @@ impl HostNote {
                 format!("会话 {session} 无法继续（{problem}），对话转到会话 {to}")
             }
             HostNote::AnsweredFirst { session } => {
-                format!("之前有一条消息被中断，已先回答了它：`kith session show {session}`")
+                format!("之前有一条消息被中断，会先回答它：`kith session show {session}`")
             }
             HostNote::ThreadFileFailed { why } => {
-                format!("{why}；下一轮或 `kith thread rebuild` 会修正")
+                format!("{why}；下一个回合或 `kith thread rebuild` 会修正")
             }
-            HostNote::WaitsForApproval => "这一轮正在等待你批准。".to_owned(),
-            HostNote::WaitsBehindFailure => "你的消息正在等待，因为前一轮失败或被停止了。\
-                 `kith retry` 会继续那一轮，然后回答你的消息。"
+            HostNote::WaitsForApproval => "这个回合正在等待你批准。".to_owned(),
+            HostNote::WaitsBehindFailure => "你的消息正在等待，因为前一个回合失败或被停止了。\
+                 `kith retry` 会继续那个回合，然后回答你的消息。"
                 .to_owned(),
             HostNote::NoAnswer => "没有找到这条消息的回答；如果仍然需要，请换一个新的 \
                  `--message-id` 再发一次"

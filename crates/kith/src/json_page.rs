@@ -76,6 +76,7 @@ const STREAM: &str = "\
 |---|---|
 | `event` | `event`: an event of the log, after it is on disk ([session-log.md](format/session-log.md)) |
 | `delta` | one of `text`, `thinking`, `tool`, `toolInput`, `progress`: a piece of what the model streams. Pieces may be lost on a slow reader; events are not |
+| `note` | `text`: why nothing comes of the message yet |
 | `answer` | the last line: `ok` and the keys of `kith ask` |
 | `error` | the last line of a turn without an answer: `ok` and `error`, as above |
 

@@ -1,17 +1,18 @@
 //! Shows a running turn: not at all, to a person, or to a program.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
-use kith_host::words::outcome_in_words;
-use kith_vocab::block::plain_text;
+use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::models::{FailureKind, ModelFailed};
 use kith_vocab::event::{Body, Event};
-use kith_vocab::ids::EventId;
+use kith_vocab::ids::{CallId, EventId};
 use serde_json::json;
 
 use crate::program::progress::ProgressLine;
+use crate::program::terminal::call_words::{argument_of, result_in_words};
+use crate::program::terminal::words::ScreenLanguage;
 use crate::program::transcript::harness;
 use crate::program::ui;
 
@@ -26,11 +27,15 @@ pub(crate) struct Quiet(Mutex<LastWait>);
 
 impl Screen for Quiet {
     fn show(&self, item: &TurnItem) {
-        if let TurnItem::Event(event) = item
-            && let Some(retry) = retry_in_words(event)
-            && self.0.lock().unwrap_or_else(PoisonError::into_inner).is_new(&retry)
+        let told = match item {
+            TurnItem::Event(event) => retry_in_words(event),
+            TurnItem::Note(note) => Some(note.clone()),
+            TurnItem::Delta(_) | TurnItem::Running(_) => None,
+        };
+        if let Some(told) = told
+            && self.0.lock().unwrap_or_else(PoisonError::into_inner).is_new(&told)
         {
-            ui::note(&retry);
+            ui::note(&told);
         }
     }
 }
@@ -55,6 +60,7 @@ pub(crate) struct Live(Mutex<ShownTurn>);
 
 #[derive(Default)]
 struct ShownTurn {
+    language: ScreenLanguage,
     /// Whether stdout is read by a program: calls are not told then, and waits as notes.
     is_piped: bool,
     in_a_line: bool,
@@ -63,6 +69,8 @@ struct ShownTurn {
     has_shown_text: bool,
     /// The events of this turn that were shown.
     events: HashSet<EventId>,
+    /// What each call is for that has not ended.
+    arguments: HashMap<CallId, String>,
     /// The answer that grows now, and how much of it was shown.
     growing: Option<(EventId, String)>,
     last_wait: LastWait,
@@ -86,6 +94,11 @@ impl Live {
     /// Shows an answer to a program: its text, and on stderr only what explains a long wait.
     pub(crate) fn piped() -> Live {
         Live(Mutex::new(ShownTurn { is_piped: true, ..ShownTurn::default() }))
+    }
+
+    /// Shows an answer to a person who reads this language.
+    pub(crate) fn in_language(language: ScreenLanguage) -> Live {
+        Live(Mutex::new(ShownTurn { language, ..ShownTurn::default() }))
     }
 
     /// Shows how long nothing came, also while an earlier message is answered first.
@@ -216,10 +229,19 @@ impl ShownTurn {
         }
         match &event.body {
             Body::ToolResult(result) => {
-                let how = outcome_in_words(result.outcome);
-                self.note(&format!("[{} {how}]", result.tool));
+                let argument = self.arguments.remove(&result.call_id).unwrap_or_default();
+                let what = format!("{} {argument}", result.tool);
+                let text = plain_text(&result.content);
+                let told = result_in_words(result.outcome, &text, self.language);
+                self.note(&format!("• {} · {told}", what.trim_end()));
             }
             Body::AssistantMessage(answer) => {
+                for block in &answer.message.content {
+                    if let Block::ToolCall(call) = block {
+                        let (_, input) = call.meant();
+                        self.arguments.insert(call.call_id, argument_of(input.as_str()));
+                    }
+                }
                 self.complete(
                     answer.request_id.unwrap_or(event.id),
                     &plain_text(&answer.message.content),
@@ -250,6 +272,13 @@ impl Screen for Live {
             TurnItem::Delta(delta) => self.change(|shown| shown.add(delta)),
             TurnItem::Running(parts) => self.change(|shown| shown.catch_up(parts)),
             TurnItem::Event(event) => self.change(|shown| shown.write(event)),
+            TurnItem::Note(note) => {
+                let was_waiting = self.shown().waiting.is_some();
+                self.change(|shown| shown.printed.push(Printed::Note(note.clone())));
+                if was_waiting {
+                    self.begin_waiting();
+                }
+            }
         }
     }
 }
@@ -263,6 +292,7 @@ impl Screen for StreamJson {
             TurnItem::Event(event) => ui::json(&StreamedEvent { line_type: "event", event }),
             TurnItem::Delta(delta) => print_delta(delta),
             TurnItem::Running(parts) => parts.iter().for_each(print_delta),
+            TurnItem::Note(text) => ui::json(&json!({ "type": "note", "text": text })),
         }
     }
 }

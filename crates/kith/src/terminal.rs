@@ -2,6 +2,7 @@
 //! session above it.
 //!
 //! - [`conversation`]: what is shown of events and answers that grow.
+//! - [`call_words`]: a call in a few words.
 //! - [`following`]: which session is shown, and what comes from it.
 //! - [`sending`]: messages on their way. [`screen`]: what is drawn and when.
 //! - [`open_block`] with [`picker`]: what stands in the place of the input and takes the keys.
@@ -16,6 +17,7 @@
 mod answering;
 pub(crate) mod answers;
 mod attached;
+pub(crate) mod call_words;
 mod completion;
 mod conversation;
 mod editor;
@@ -51,7 +53,9 @@ use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
 use kith_host::house::{House, user_home};
 use kith_host::models::ModelRegistry;
+use kith_host::notes::HostNote;
 use kith_host::settings::watch::SettingsWatch;
+use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::ids::{EventId, ThreadId};
 use kith_vocab::ingress::RunningBehavior;
@@ -265,10 +269,7 @@ impl TerminalChat {
                     }
                 }
                 Some(incoming) = self.incoming.recv() => self.take(incoming),
-                Some(note) = notes.recv() => {
-                    let line = remark(&note);
-                    self.printed.extend(line.wrapped(self.columns, 2));
-                }
+                Some(note) = notes.recv() => self.take_note(&note),
                 kind = stop.received() => match kind {
                     StopKind::Interrupt => self.interrupt(),
                     StopKind::Terminate => self.is_over = true,
@@ -287,6 +288,15 @@ impl TerminalChat {
             while self.tasks.try_join_next().is_some() {}
         }
         Ok(())
+    }
+
+    fn take_note(&mut self, note: &str) {
+        let finished = |session| HostNote::Finished { session: short(session) };
+        let own = self.conversation.session.map(finished);
+        // What was finished is on the screen if it is this session.
+        if own.is_none_or(|own| own.in_language(self.language.tag()) != note) {
+            self.printed.extend(remark(note).wrapped(self.columns, 2));
+        }
     }
 
     fn take(&mut self, incoming: Incoming) {

@@ -18,6 +18,8 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
+use crate::program::terminal::call_words::without_outcome;
+
 use path::TranscriptPart;
 
 /// Maximum number of entries of a primed history shown when a conversation begins.
@@ -157,7 +159,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         }
         Body::ToolResult(it) => {
             let how = outcome_in_words(it.outcome);
-            Some(format!("  {} {how}{mark}:\n{}", it.tool, folded(&plain_text(&it.content))))
+            let text = plain_text(&it.content);
+            Some(format!("  {} {how}{mark}:\n{}", it.tool, folded(without_outcome(&text))))
         }
         Body::HarnessItem(it) => {
             harness(it).map(|text| format!("{mark} {text}").trim_start().to_owned())

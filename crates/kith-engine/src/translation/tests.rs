@@ -33,6 +33,8 @@ fn said_by_the_program() -> String {
         include_str!("../../../kith-providers/src/http_provider.rs"),
         include_str!("../../../kith-providers/src/exchange.rs"),
         include_str!("../../../kith-providers/src/answer.rs"),
+        include_str!("../../../kith-tools/src/roots.rs"),
+        include_str!("../../../kith-tools/src/edit_file.rs"),
         include_str!("../../../kith-host/src/read_side.rs"),
         include_str!("../../../kith-host/src/error.rs"),
         include_str!("../../../kith-host/src/models.rs"),

@@ -211,6 +211,7 @@ impl Scene {
             }
             TurnItem::Delta(delta) => delta.stream_seq,
             TurnItem::Running(parts) => parts.iter().map(|it| it.stream_seq).max().unwrap_or(0),
+            TurnItem::Note(_) => return Seen::GoOn,
         };
         let point = &mut world.oracle.followers[follower].point;
         let last = point.stream_last_seq.unwrap_or_default();

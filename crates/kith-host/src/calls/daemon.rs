@@ -31,7 +31,7 @@ pub struct HostStatus {
     pub house: String,
     #[serde(default)]
     pub agents: Vec<String>,
-    /// The agent that is meant where none is named.
+    /// The agent to use if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<String>,
     /// Sessions that something is being done in.

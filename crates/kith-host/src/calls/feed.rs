@@ -16,6 +16,8 @@ pub enum TurnItem {
     Delta(AnswerDelta),
     /// What the running request had said before this client came, or while it was behind.
     Running(Vec<AnswerDelta>),
+    /// Why nothing comes of the message yet, in words. Subscriptions have none.
+    Note(String),
 }
 
 /// A piece of an answer, and what it belongs to.

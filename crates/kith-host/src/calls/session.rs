@@ -272,7 +272,7 @@ pub struct SearchHit {
     pub is_abandoned: bool,
 }
 
-/// Gives a session a title, which no generated one replaces.
+/// Sets a session's title. A generated title never replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenameSession {

@@ -100,7 +100,9 @@ impl SubscriptionItem {
                 let (session_id, epoch) = (Some(*to), point.epoch.take());
                 *point = ResumePoint { session_id, epoch, ..ResumePoint::default() };
             }
-            SubscriptionItem::Failed(_) | SubscriptionItem::Removed => (),
+            SubscriptionItem::Turn(TurnItem::Note(_))
+            | SubscriptionItem::Failed(_)
+            | SubscriptionItem::Removed => (),
         }
     }
 }

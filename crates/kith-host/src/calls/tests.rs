@@ -109,6 +109,7 @@ fn the_forms_of_calls_stay() {
         r#"{{"delta":{{"streamSeq":7,"requestId":"{request_id}","block":0,"kind":"text","text":"hi"}}}}"#
     );
     check_form(&TurnItem::Delta(delta), &form);
+    check_form(&TurnItem::Note("wait".to_owned()), r#"{"note":"wait"}"#);
     let edit = |change| EditQueue {
         session: "latest".to_owned(),
         edit_id: request_id,

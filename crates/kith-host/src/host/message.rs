@@ -197,6 +197,12 @@ impl Host {
         follower: Follower<TurnItem>,
     ) -> Reply<MessageReply> {
         let session_id = row.session_id();
+        let language = self.language_for(caller);
+        // Said at once: the person waits for it.
+        let waits = |note: &HostNote| matches!(note, HostNote::AnsweredFirst { .. });
+        for note in notes.extract_if(.., |note| waits(note)) {
+            follower.send(TurnItem::Note(note.in_language(&language))).await.ok();
+        }
         let report = self.follow_to_end(caller, row, follower).await?;
         notes.extend(self.setup.take_problems().into_iter().map(HostNote::Told));
         notes.extend(self.threads.take_failure().map(|error| {
@@ -206,7 +212,6 @@ impl Host {
         if report.session_id != session_id {
             notes.push(self.moved(session_id, report.session_id).await?);
         }
-        let language = self.language_for(caller);
         let notes = notes.iter().map(|note| note.in_language(&language)).collect();
         let questions = match report.end {
             MessageEnd::Waiting => self.reads.pending_approvals(Some(report.session_id)).await?,

@@ -80,6 +80,10 @@ fn hint_for_argument(argument: &str) -> Option<String> {
         "-r" | "--resume" | "--session" => {
             "`kith resume SESSION` opens a session; `kith session ls` lists them".to_owned()
         }
+        "-n" | "--new" => {
+            "`kith new` starts a new session here, and `kith` goes on with it; in the chat: `/new`"
+                .to_owned()
+        }
         "-m" => "the option is `--model`".to_owned(),
         "--prime" => {
             "`kith new --prime SCRIPT` starts a session with the script, and `kith` goes on \

@@ -66,10 +66,10 @@ pub(crate) async fn run(
         agent_id = settings.last_good().team.member(&owner).map(|it| it.id.clone());
     }
     let agent_id = agent_id?;
-    if is_attended && !client.is_remote() {
-        first_sight::of_repository(&client, &agent_id, &cwd).await?;
-    }
     let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
+    if is_attended && !client.is_remote() {
+        first_sight::of_repository(&client, &agent_id, &cwd, language).await?;
+    }
     let host_model = if is_attended || client.is_remote() {
         host_model::other_than(&client, model.model.as_deref(), chosen.as_ref()).await?
     } else {
@@ -196,7 +196,7 @@ async fn banner(
     let mut banner = vec![format!("{name} · {model} · {}", house.dir.display())];
     if house.cwd != house.dir {
         let working_in = language.say(ScreenText::WorkingIn);
-        banner.push(format!("{working_in} {}", house.cwd.display()));
+        banner.push(format!("{working_in}{}", house.cwd.display()));
     }
     if chosen.is_some_and(|it| it.by_default) && of_host.is_none() {
         banner.push(match language {

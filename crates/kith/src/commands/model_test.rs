@@ -167,6 +167,7 @@ impl Probe {
             },
             TurnItem::Delta(delta) => self.has_streamed |= delta.kind != AnswerDeltaKind::Progress,
             TurnItem::Running(deltas) => self.has_streamed |= !deltas.is_empty(),
+            TurnItem::Note(_) => (),
         }
     }
 }

@@ -332,9 +332,8 @@ async fn remove(shared: &GlobalArgs, args: SessionRm) -> CommandResult {
             let message = format!("refusing to remove {what} without confirmation");
             return Err(CallError::invalid(message).hint("pass `--yes` to confirm"));
         }
-        ui::line(&what);
         ui::note("this cannot be undone; clones and anything already sent stay as they are");
-        if !ui::confirm("Remove it? [y/N] ")? {
+        if !ui::confirm(&format!("Remove {what}? [y/N] "))? {
             return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
         }
     }

@@ -99,3 +99,24 @@ fn a_retry_at_once_is_told_only_where_it_tells_something() {
     }
     assert!(retry_in_words(&event).unwrap().ends_with("`other` is asked instead"));
 }
+
+#[test]
+fn line_by_line_a_call_is_told_with_what_it_was_for_and_why_it_failed() {
+    let line = "user: go | asked model | model: ok, read_file=c1, exec_shell=c2 | free c1 | start c1 \
+                | fail c1 `a` does not exist | hold c2 | asked c2 | deny c2 | refused c2 Refused: not now.";
+    let shown_in = |language| {
+        let mut shown = ShownTurn { language, ..ShownTurn::default() };
+        transcript(line).events.iter().for_each(|event| shown.write(event));
+        screen(&shown)
+    };
+    insta::assert_snapshot!(shown_in(ScreenLanguage::English), @"
+    ok
+      • read_file c1 · failed: `a` does not exist
+      • exec_shell c2 · refused: not now.
+    ");
+    insta::assert_snapshot!(shown_in(ScreenLanguage::Chinese), @"
+    ok
+      • read_file c1 · 失败：`a` 不存在
+      • exec_shell c2 · 已拒绝：not now.
+    ");
+}

@@ -61,7 +61,7 @@ fn by_source(language: ScreenLanguage, found: &RequestExplanation) -> Vec<(u64, 
             SourceView::Section { files, .. } => files.join(", "),
             SourceView::Tool { .. } => language.say(ScreenText::SourceTools).to_owned(),
             SourceView::Event { event_type, .. } => {
-                format!("{}: {event_type}", language.say(ScreenText::SourceLog))
+                language.labelled(ScreenText::SourceLog, event_type)
             }
             SourceView::Runtime => language.say(ScreenText::SourceRuntime).to_owned(),
         };

@@ -176,6 +176,8 @@ impl ShownConversation {
             SubscriptionItem::Turn(TurnItem::Event(event)) => self.event(event, columns, now),
             SubscriptionItem::Turn(TurnItem::Delta(delta)) => self.delta(delta, columns),
             SubscriptionItem::Turn(TurnItem::Running(parts)) => self.catch_up(parts, columns),
+            // What an earlier message does is on the screen.
+            SubscriptionItem::Turn(TurnItem::Note(_)) => Vec::new(),
             SubscriptionItem::Failed(why) => vec![Line::styled(why, ERROR)],
             SubscriptionItem::Moved(to) => {
                 self.session = Some(*to);
@@ -263,9 +265,9 @@ impl ShownConversation {
             Body::Compact(it) => {
                 self.end_summary();
                 let [before, after] = [it.tokens_before, it.tokens_after].map(in_thousands);
-                let [what, tokens] =
-                    [ScreenText::Summarised, ScreenText::Tokens].map(|it| self.language.say(it));
-                let told = format!("{what}: ~{before} → ~{after} {tokens}");
+                let tokens = self.language.say(ScreenText::Tokens);
+                let amounts = format!("~{before} → ~{after} {tokens}");
+                let told = self.language.labelled(ScreenText::Summarised, &amounts);
                 remark(&told).wrapped(columns, 2)
             }
             Body::ModelFailed(it) => self.failure(event.ts, it, columns),
@@ -515,7 +517,8 @@ impl ShownConversation {
             return None;
         }
         let percent = self.context_tokens.saturating_mul(100).div_ceil(self.context_window);
-        Some(format!("{percent} % {}", self.language.say(ScreenText::Context)))
+        let words = self.language.say(ScreenText::Context);
+        Some(words.replace("{percent}", &percent.to_string()))
     }
 
     /// The calls that can be opened, newest first.

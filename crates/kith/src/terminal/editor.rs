@@ -106,9 +106,11 @@ impl Editor {
         }
         let n_pastes = self.pastes.len() + 1;
         let lines = if n_lines == 1 { ScreenText::Line } else { ScreenText::Lines };
-        let [paste, lines, bytes] =
-            [ScreenText::Paste, lines, ScreenText::Bytes].map(|word| self.language.say(word));
-        let shown = format!("[{paste} {n_pastes}: {n_lines} {lines}, {} {bytes}]", text.len());
+        let words =
+            [ScreenText::Paste, ScreenText::Colon, lines, ScreenText::Comma, ScreenText::Bytes];
+        let [paste, colon, lines, comma, bytes] = words.map(|word| self.language.say(word));
+        let n_bytes = text.len();
+        let shown = format!("[{paste} {n_pastes}{colon}{n_lines} {lines}{comma}{n_bytes} {bytes}]");
         self.insert(&shown);
         self.pastes.push((shown, text));
     }

@@ -60,7 +60,7 @@ impl TerminalChat {
         self.target = MessageTarget::Session(id.to_string());
         if view.header.cwd != self.cwd.display().to_string() {
             self.printed.push(remark(&format!(
-                "{} {}",
+                "{}{}",
                 self.language.say(ScreenText::WorksIn),
                 view.header.cwd
             )));

@@ -397,7 +397,7 @@ impl Input {
         let below = if let Some(search) = &self.search {
             vec![Line::styled(
                 &fitted(
-                    &format!("({}: {})", self.language.say(ScreenText::Search), search.words),
+                    &format!("({})", self.language.labelled(ScreenText::Search, &search.words)),
                     columns,
                 ),
                 Style::DIM,

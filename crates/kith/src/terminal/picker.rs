@@ -168,7 +168,7 @@ impl Picker {
             };
             rows.push(Line::styled(&fitted(text.trim_end(), columns), style));
         }
-        let label = format!("{}: ", self.language.say(ScreenText::Filter));
+        let label = self.language.labelled(ScreenText::Filter, "");
         let mut filter = Line::styled(&label, Style::DIM);
         filter.push(&self.filter, Style::PLAIN);
         let (cursor_row, cursor_column) = (rows.len(), filter.width().min(columns.max(1) - 1));

@@ -122,7 +122,7 @@ impl TerminalChat {
         self.keyboard.close();
         for text in self.conversation.take_pending().into_iter().chain([self.input.take_text()]) {
             if !text.trim().is_empty() {
-                ui::error_line(&format!("{}: {text}", self.language.say(ScreenText::NotSent)));
+                ui::error_line(&self.language.labelled(ScreenText::NotSent, &text));
             }
         }
         // A turn goes on without anyone who looks.

@@ -317,6 +317,9 @@ fn choose_model(chat: &mut TerminalChat, name: String) {
 fn queue(chat: &mut TerminalChat, rest: &str) {
     let number = |word: &str| word.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match rest.split_once(' ').unwrap_or((rest, "")) {
+        ("go", _) if chat.conversation.follow_ups.is_empty() => {
+            chat.remark(ScreenText::NothingWaits);
+        }
         ("go", _) => with_session(chat, move |client, session| async move {
             let take_id = EventId::from_uuid(SystemClock.new_id());
             client.call(TakeNext { session, take_id }).await?;

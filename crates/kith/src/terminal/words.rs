@@ -5,8 +5,9 @@ use kith_host::language;
 use kith_host::settings::Settings;
 use kith_host::words::sentence_in_chinese;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ScreenLanguage {
+    #[default]
     English,
     Chinese,
 }
@@ -48,6 +49,7 @@ screen_texts! {
     Answering = "answering", "回答中";
     Stopping = "stopping", "正在停止";
     Colon = ": ", "：";
+    Comma = ", ", "，";
     Asking = "waiting for your answer", "等待你的答复";
     AllowOnce = "yes", "同意";
     AllowStanding = "yes, and do not ask again about", "同意，并且";
@@ -81,7 +83,7 @@ screen_texts! {
     IsRunning = "running", "运行中";
     IsWaiting = "waiting", "等待中";
     IsReadOnly = "read-only", "只读";
-    Tokens = "tokens", "词元";
+    Tokens = "tokens", "个 token";
     NotSet = "is not set", "未设置";
     GoesOnAfter = "the conversation goes on after", "对话将从此处之后继续：";
     GoesOnBefore = "the conversation goes on before this message, which you can edit", "对话回到这条消息之前，可以修改后重新发送";
@@ -111,15 +113,15 @@ screen_texts! {
     AsksInstead = "asking instead:", "改用";
     AskedAgain = "the answer was interrupted; asking again", "回答中断，正在重新请求";
     Retries = "retrying", "正在重试";
-    Context = "of the context", "上下文";
+    Context = "{percent} % of the context", "上下文 {percent} %";
     Search = "search", "搜索";
     NoCall = "no tool was called yet", "还没有调用过工具";
     NothingSaid = "nothing was said here yet", "这里还没有对话";
     NotSent = "not sent", "未发送";
-    WorksIn = "this session works in", "此会话的工作目录：";
+    WorksIn = "this session works in ", "此会话的工作目录：";
     NothingWaits = "nothing waits", "没有排队的消息";
     WhichOne = "which one? for example /queue rm 1", "哪一条？例如 /queue rm 1";
-    NoScripts = "there are no priming scripts yet", "还没有启动脚本";
+    NoScripts = "there are no priming scripts yet; `kith prime new NAME` creates one", "还没有启动脚本；`kith prime new NAME` 可以新建一个";
     UnknownCommand = "unknown command", "未知命令";
     SentByName = "it is not among the models of `kith model ls`, and is asked for by this name", "不在 `kith model ls` 列出的模型中，将按此名称请求";
     ThisSession = "this session", "本会话";
@@ -142,7 +144,13 @@ screen_texts! {
     SourceLog = "log", "日志";
     SourceRuntime = "fixed text of the runtime", "运行时的固定文字";
     SourceForm = "the form of the request", "请求的格式";
-    WorkingIn = "Working in", "工作目录：";
+    WorkingIn = "Working in ", "工作目录：";
+    NoAgent = "There is no agent in `{folder}` or any folder above it.", "`{folder}` 和它的上级文件夹里都没有智能体。";
+    CreateAgent = "Create one in `{folder}`? [y/N] ", "在 `{folder}` 创建一个吗？[y/N] ";
+    AgentMade = "That folder is the agent's house: its files, settings and conversations stay there. Edit Agent.md to change how it works.", "这个文件夹就是智能体的家，它的文件、配置和对话都在里面。修改 Agent.md 可以改变它的工作方式。";
+    TrustHouse = "The agent here came with the repository `{folder}`. If you trust it, its files count as your\ninstructions, and its kith.toml decides where your messages and keys go. Trust it? [y/N] ", "这里的智能体来自仓库 `{folder}`。如果信任它，它的文件就等同于你的指令，\n它的 kith.toml 会决定消息和密钥发往哪里。信任吗？[y/N] ";
+    TrustRepository = "The repository `{folder}` has {n} AGENTS.md for this folder and is not trusted yet.\nTreat it as your instructions? [y/N] ", "仓库 `{folder}` 对这个文件夹有 {n} 个 AGENTS.md，你还没有信任这个仓库。\n把它当作你的指令吗？[y/N] ";
+    TrustIgnored = "ignored; run `kith trust .` to use it", "已忽略；运行 `kith trust .` 可以启用";
     AnotherHost = "Another kith is already running for this agent; answers come from it.", "这个智能体已有另一个 kith 在运行，这里的回答由它给出。";
     RemoteHost = "On another machine:", "在另一台机器上：";
     DemoModel = "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one", "正在使用内置演示模型；设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 可使用真实模型";
@@ -173,6 +181,11 @@ impl ScreenLanguage {
         ScreenLanguage::of_tag(&tag)
     }
 
+    /// The one of the environment, where no agent is known yet.
+    pub(crate) fn of_locale() -> ScreenLanguage {
+        language::of_locale().map_or(ScreenLanguage::English, |tag| ScreenLanguage::of_tag(&tag))
+    }
+
     fn of_tag(tag: &str) -> ScreenLanguage {
         let is_chinese = tag.split('-').next().is_some_and(|it| it.eq_ignore_ascii_case("zh"));
         if is_chinese { ScreenLanguage::Chinese } else { ScreenLanguage::English }
@@ -188,6 +201,16 @@ impl ScreenLanguage {
 }
 
 impl ScreenLanguage {
+    /// The sentence with the folder that it names.
+    pub(crate) fn of_folder(self, word: ScreenText, folder: &str) -> String {
+        self.say(word).replace("{folder}", folder)
+    }
+
+    /// `search: words`.
+    pub(crate) fn labelled(self, label: ScreenText, text: &str) -> String {
+        format!("{}{}{text}", self.say(label), self.say(ScreenText::Colon))
+    }
+
     /// A sentence about a failure, as it came where it is not known in this language.
     pub(crate) fn sentence(self, english: &str) -> String {
         self.known_sentence(english).unwrap_or_else(|| english.to_owned())
@@ -269,13 +292,13 @@ pub(crate) fn commands(language: ScreenLanguage) -> Vec<(&'static str, &'static 
     let all = [
         ("new", "start a new session", "开始新会话"),
         ("resume", "choose another session to continue", "选择并继续另一个会话"),
-        ("sessions", "the same list", "同上"),
+        ("sessions", "same as /resume", "同 /resume"),
         ("branch", "go back to before an earlier message", "回到更早的消息之前"),
-        ("retry", "try the last turn again", "重试上一轮"),
+        ("retry", "try the last turn again", "重试上一个回合"),
         ("model", "choose the model", "选择模型"),
         ("why", "what the model was sent last, and from where", "模型最近看到了什么，来自哪里"),
         ("cost", "tokens and cost, of this session and of all", "用量与费用：本会话与全部会话"),
-        ("queue", "show the queue; /queue rm N, /queue go", "查看队列；/queue rm N，/queue go"),
+        ("queue", "show the queue; /queue rm N, edit N, go", "查看队列；/queue rm N、edit N、go"),
         ("compact", "summarise the conversation so far", "为到目前为止的对话生成摘要"),
         ("prime", "start a session with a priming script", "用启动脚本开始新会话"),
         ("help", "show the commands and keys", "显示命令和按键"),

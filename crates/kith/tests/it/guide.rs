@@ -2,8 +2,8 @@
 //!
 //! A block marked `sh` is typed, and the block marked `text` below it is what comes out. One without
 //! such a block prints nothing and succeeds. A block marked `toml` is written to `kith.toml`. Of a `screen`
-//! the lines after `> ` are typed in a terminal, and the others appear there. One marked `bash` is not run:
-//! it needs a compiler or a key.
+//! the lines after `> ` are typed in a terminal, and the others appear there. A `screen NAME` is the one that is
+//! kept in `testdata/screens`. One marked `bash` is not run: it needs a compiler or a key.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -47,6 +47,7 @@ fn steps(guide: &str) -> Vec<Step> {
                 steps.push(Step { line: at + 1, typed, printed: None });
             }
             "bash" | "screen" => (),
+            name if name.starts_with("screen ") => (),
             "text" if is_next_to_a_step => steps.last_mut().unwrap().printed = Some(inside),
             other => panic!("line {}: a block marked `{other}` is nobody's", at + 1),
         }
@@ -147,6 +148,16 @@ fn the_screens_of_the_readmes_and_guides_are_those_of_a_terminal() {
     check_screens("README.zh-CN.md", "zh_CN.UTF-8", "Enter 发送");
     check_screens("docs/guide/terminal.md", "C.UTF-8", "Enter sends");
     check_screens("docs/guide/terminal.zh-CN.md", "zh_CN.UTF-8", "Enter 发送");
+}
+
+#[test]
+fn screens_in_the_readmes_are_those_that_tests_keep() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (guide, name) in [("README.md", "queue"), ("README.zh-CN.md", "chinese")] {
+        let kept = fs::read_to_string(root.join(format!("testdata/screens/{name}.txt"))).unwrap();
+        let text = fs::read_to_string(root.join(guide)).unwrap();
+        assert!(text.contains(&format!("\n```screen {name}\n{kept}```\n")), "{guide}: {name}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn notices_are_in_the_language_of_the_locale_unless_someone_chose_another() {
     let vendor = Vendor::new([read(), read(), read()]);
     let house = house(&vendor);
     let told = stopped_at_a_limit(&house);
-    assert!(told.contains("这一轮到达上限（1 次模型请求）"), "{told}");
+    assert!(told.contains("这个回合到达上限（1 次模型请求）"), "{told}");
     assert_eq!(of_type(&house.log(), "turn_started")[0]["language"], "zh-CN");
     // The owner's own file comes before the locale, and the settings before both.
     house.write("USER.md", "- Preferred language: English\n");
@@ -40,7 +40,7 @@ fn notices_are_in_the_language_of_the_locale_unless_someone_chose_another() {
     assert!(told.contains("The turn stopped at its limit of 1 model request."), "{told}");
     house.write("kith.toml", format!("{ONE_STEP}[ui]\nlanguage = \"zh\"\n"));
     let told = stopped_at_a_limit(&house);
-    assert!(told.contains("这一轮到达上限"), "{told}");
+    assert!(told.contains("这个回合到达上限"), "{told}");
 }
 
 #[test]

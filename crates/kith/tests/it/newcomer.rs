@@ -19,6 +19,7 @@ fn what_other_programs_take_gets_a_hint_that_works() {
         (vec!["-p", "hi"], "`kith ask TEXT` prints one answer"),
         (vec!["--continue"], "`kith` continues this folder's conversation by itself"),
         (vec!["--resume", "4c1e"], "`kith resume SESSION` opens a session"),
+        (vec!["--new"], "`kith new` starts a new session here"),
         (vec!["chat"], "`kith` alone opens the chat"),
         (vec!["history"], "`kith session ls` lists conversations"),
         (vec!["login"], "there is no login: set ANTHROPIC_API_KEY"),
@@ -58,6 +59,29 @@ fn without_an_agent_a_terminal_offers_to_create_one_and_a_pipe_is_told_how() {
     // It answers everywhere from now on.
     let ran = house.kith(&["-q", "ask", "say again"]).succeeded();
     assert_eq!(ran.stdout, "again\n");
+}
+
+#[test]
+fn the_first_questions_are_chinese_in_a_chinese_terminal() {
+    let house = House::empty();
+    let chinese = [("NO_COLOR", "1"), ("LANG", "zh_CN.UTF-8")];
+    let mut terminal = Terminal::start(&house, &[], &chinese);
+    terminal.until("和它的上级文件夹里都没有智能体。");
+    terminal.until("/user/my-agent` 创建一个吗？[y/N]");
+    terminal.press("y\r");
+    terminal.until("这个文件夹就是智能体的家");
+    terminal.until("工作目录：/");
+    terminal.until("Enter 发送");
+    leave(terminal);
+    fs::create_dir(house.path(".git")).unwrap();
+    house.write("AGENTS.md", "be brief\n");
+    let mut terminal = Terminal::start(&house, &[], &chinese);
+    terminal.until("你还没有信任这个仓库。");
+    terminal.until("把它当作你的指令吗？[y/N]");
+    terminal.press("n\r");
+    terminal.until("(已忽略；运行 `kith trust .` 可以启用)");
+    terminal.until("Enter 发送");
+    leave(terminal);
 }
 
 #[test]

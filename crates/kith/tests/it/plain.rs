@@ -30,7 +30,7 @@ fn plain_has_the_commands_of_the_drawn_terminal() {
         ("/cost", "all sessions"),
         ("/queue", "(nothing waits)"),
         ("/model", "choose one by its number: /model 1"),
-        ("/prime", "(there are no priming scripts yet)"),
+        ("/prime", "(there are no priming scripts yet; `kith prime new NAME` creates one)"),
         ("/nonsense", "(unknown command /nonsense: /new"),
         ("/new", "(your next message starts a new session)"),
     ] {

@@ -131,6 +131,29 @@ fn a_second_ctrl_c_does_not_wait_for_a_host_that_does_not_stop_the_summary() {
 }
 
 #[test]
+fn a_message_that_is_answered_first_is_told_before_its_answer() {
+    let gate = Gate::new();
+    let vendor = Vendor::new([
+        ServerReply::Hang,
+        ServerReply::text("first answer").behind(&gate),
+        ServerReply::text("second answer"),
+    ]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "first", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    running.signal("KILL");
+    running.finish();
+    let mut second = house.start(&["ask", "second", "--stream-json"]);
+    // The first answer still waits.
+    second.until("an earlier message had been interrupted and is answered first");
+    gate.open();
+    let ran = second.finish();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(Running::last_line(&ran)["text"], "second answer");
+}
+
+#[test]
 fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
     let vendor = Vendor::new([
         ServerReply::Hang,
@@ -159,7 +182,7 @@ fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
     --- stdout
     second answer
     --- stderr
-    note: an earlier message had been interrupted and was answered first: `kith session show [short]`
+    note: an earlier message had been interrupted and is answered first: `kith session show [short]`
     ");
     let log = house.log();
     insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested resumed queue_update model_requested assistant_message turn_ended user_message turn_started queue_update model_requested assistant_message turn_ended");

@@ -210,7 +210,8 @@ fn a_removal_asks_and_only_a_yes_removes() {
     let args = ["session", "rm", "latest"];
     for (answer, code) in [("n\r", 1), ("\r", 1)] {
         let mut terminal = Terminal::start(&house, &args, &[]);
-        terminal.until("Remove it? [y/N]");
+        terminal.until("Remove session ");
+        terminal.until("? [y/N]");
         terminal.press(answer);
         let (found, shown, _) = terminal.end();
         assert_eq!(found, code, "{shown}");
@@ -218,7 +219,8 @@ fn a_removal_asks_and_only_a_yes_removes() {
         assert_eq!(house.session_files().len(), 1);
     }
     let mut terminal = Terminal::start(&house, &args, &[]);
-    terminal.until("Remove it? [y/N]");
+    terminal.until("Remove session ");
+    terminal.until("? [y/N]");
     terminal.press("y\r");
     let (code, shown, _) = terminal.end();
     assert_eq!(code, 0, "{shown}");

@@ -121,6 +121,9 @@ fn the_queue_is_edited_and_released_with_commands() {
     terminal.press("/queue go\r");
     terminal.until("\nto one\n");
     terminal.until("\nto three\n");
+    terminal.until(IDLE);
+    terminal.press("/queue go\r");
+    terminal.until("(nothing waits)");
     leave(terminal);
     assert_eq!(said(&house), ["first", "one", "three!"]);
 }
@@ -266,6 +269,8 @@ fn a_host_killed_in_mid_turn_under_an_open_chat_loses_nothing() {
     vendor.until_asked(2);
     terminal.until("\ntwo\n");
     terminal.until(IDLE);
+    // The answer is on the screen: nobody needs to be sent to it.
+    assert!(!terminal.contents().contains("had been interrupted"), "{}", terminal.contents());
     leave(terminal);
     assert_eq!(said(&house), ["first"]);
     assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
@@ -303,7 +308,7 @@ fn errors_and_pastes_are_told_in_chinese() {
     terminal.press("/model a b\r");
     terminal.until("错误：`a b` 不是模型名称");
     terminal.paste(&"长".repeat(1_000));
-    terminal.until("[粘贴 1: 1 行, 3000 字节]");
+    terminal.until("[粘贴 1：1 行，3000 字节]");
     terminal.press("\x03");
     leave(terminal);
 }

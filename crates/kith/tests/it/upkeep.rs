@@ -293,6 +293,15 @@ fn the_doctor_says_in_a_line_what_it_lists_when_asked() {
 }
 
 #[test]
+fn the_doctor_says_that_comments_are_left_out() {
+    let house = House::new();
+    house.write("USER.md", "<!-- - Name: Mass -->\n- Name: Ana\n");
+    let told = house.kith(&["doctor", "--verbose"]).succeeded().stdout;
+    let fact = "- USER.md: 12 of 34 characters in the prompt (HTML comments are left out)\n";
+    assert!(told.contains(fact), "{told}");
+}
+
+#[test]
 fn the_doctor_writes_nothing_in_a_house_without_sessions() {
     let house = House::new();
     let doctor = house.json(&["doctor", "--json"]);

@@ -9,17 +9,15 @@ use kith_host::error::CallError;
 use kith_host::house::House;
 use kith_host::vouching;
 
+use crate::program::terminal::words::{ScreenLanguage, ScreenText};
 use crate::program::ui;
 
 /// Asks about a house that came with a repository. After a no, the house is refused.
 pub(super) fn of_house(house: &House) -> Result<(), CallError> {
     let Some(root) = vouching::stranger(house) else { return Ok(()) };
-    let question = format!(
-        "The agent here came with the repository `{}`. If you trust it, its files count as \
-         your\ninstructions, and its kith.toml decides where your messages and keys go. Trust \
-         it? [y/N] ",
-        root.display()
-    );
+    // What language the house asks for does not count yet.
+    let language = ScreenLanguage::of_locale();
+    let question = language.of_folder(ScreenText::TrustHouse, &root.display().to_string());
     if ui::confirm(&question)? {
         vouching::vouch(house, &root)?;
     }
@@ -31,18 +29,16 @@ pub(super) async fn of_repository(
     client: &Client,
     agent_id: &str,
     cwd: &str,
+    language: ScreenLanguage,
 ) -> Result<(), CallError> {
     let find = FindUntrusted { agent_id: Some(agent_id.to_owned()), cwd: cwd.to_owned() };
     // A failure to read is reported by the call that needs the answer.
     let Ok(found) = client.call(find).await else { return Ok(()) };
     let Some(repository) = found.data.repository else { return Ok(()) };
-    let question = format!(
-        "The repository `{}` has {} AGENTS.md for this folder and is not trusted yet.\nTreat it \
-         as your instructions? [y/N] ",
-        repository.path, repository.files
-    );
+    let question = language.of_folder(ScreenText::TrustRepository, &repository.path);
+    let question = question.replace("{n}", &repository.files.to_string());
     if !ui::confirm(&question)? {
-        ui::error_line("(ignored; run `kith trust .` to use it)");
+        ui::error_line(&format!("({})", language.say(ScreenText::TrustIgnored)));
         return Ok(());
     }
     client.call(TrustRepository { path: repository.path }).await.map(drop)

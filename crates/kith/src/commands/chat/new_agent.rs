@@ -1,5 +1,6 @@
 //! Offers to create an agent to whoever opens a chat and has none.
 
+use std::env::current_dir;
 use std::path::PathBuf;
 
 use kith_host::error::{CallError, ErrorCode};
@@ -8,6 +9,7 @@ use kith_host::init::init;
 
 use super::super::house_of;
 use crate::program::args::GlobalArgs;
+use crate::program::terminal::words::{ScreenLanguage, ScreenText};
 use crate::program::ui;
 
 /// The folder of the first agent, in the user's own.
@@ -17,15 +19,18 @@ const FOLDER: &str = "my-agent";
 pub(super) fn offer(shared: &GlobalArgs, error: CallError) -> Result<House, CallError> {
     let is_missing = error.code == ErrorCode::HomeNotFound && shared.home.is_none();
     let Some(folder) = folder().filter(|_| is_missing) else { return Err(error) };
-    ui::error_line(&format!("There is {}.", error.message()));
-    if !ui::confirm(&format!("Create one in `{}`? [y/N] ", folder.display()))? {
+    let language = ScreenLanguage::of_locale();
+    let here = current_dir().map_err(CallError::filesystem)?;
+    ui::error_line(&language.of_folder(ScreenText::NoAgent, &here.display().to_string()));
+    let question = language.of_folder(ScreenText::CreateAgent, &folder.display().to_string());
+    if !ui::confirm(&question)? {
         return Err(error);
     }
     let made = init(&folder)?;
     for note in &made.notes {
         ui::note(note);
     }
-    ui::error_line("Its files are yours to edit; Agent.md says who it is.\n");
+    ui::error_line(&format!("{}\n", language.say(ScreenText::AgentMade)));
     // The first agent is the default one, and works in the folder where this was asked.
     house_of(shared).or_else(|_| House::find(Some(&folder)))
 }

@@ -195,7 +195,7 @@ impl ChatLoop {
     where
         C: Follow<Answer = MessageReply, Item = TurnItem>,
     {
-        let live = Arc::new(Live::default());
+        let live = Arc::new(Live::in_language(self.language));
         let told = if self.is_attended {
             let told = send(&self.client, message, live.clone(), &mut self.stop).await;
             live.end_line();

@@ -2,18 +2,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use kith_host::words::outcome_in_words;
 use kith_vocab::block::{ToolCall, plain_text};
 use kith_vocab::event::messages::{Outcome, ToolResult};
 use kith_vocab::ids::CallId;
 
+use super::super::call_words::{argument_of, result_in_words};
 use super::super::styled::{Line, Style, fitted};
 use super::super::words::{ScreenLanguage, ScreenText};
 use super::ERROR;
 use super::amounts::in_bytes;
 
-/// Columns of a call's argument.
-const ARGUMENT_COLUMNS_MAX: usize = 60;
 /// Calls that can be opened; older ones are in `kith session show`.
 const OPENED_MAX: usize = 50;
 /// Bytes of a call's output that are kept to be opened. Longer outputs are in the log.
@@ -98,28 +96,8 @@ impl ShownCalls {
         if !argument.is_empty() {
             line.push(&format!(" {argument}"), Style::PLAIN);
         }
-        if result.outcome == Outcome::Done {
-            let told = match text.lines().count() {
-                1 => format!("1 {}", language.say(ScreenText::Line)),
-                n_lines => format!("{n_lines} {}", language.say(ScreenText::Lines)),
-            };
-            line.push(&format!(" · {told}"), Style::DIM);
-        } else {
-            let how = match result.outcome {
-                Outcome::Failed => language.say(ScreenText::Failed),
-                Outcome::Refused => language.say(ScreenText::Refused),
-                Outcome::Cancelled => language.say(ScreenText::Stopped),
-                Outcome::Interrupted => language.say(ScreenText::Interrupted),
-                Outcome::Done => outcome_in_words(Outcome::Done),
-            };
-            // The model is told the outcome in the text itself.
-            let why = text.lines().next().unwrap_or_default();
-            let why = ["Refused: ", "已拒绝：", "Interrupted: "]
-                .into_iter()
-                .find_map(|outcome| why.strip_prefix(outcome))
-                .unwrap_or(why);
-            line.push(&format!(" · {how}: {why}"), ERROR);
-        }
+        let style = if result.outcome == Outcome::Done { Style::DIM } else { ERROR };
+        line.push(&format!(" · {}", result_in_words(result.outcome, &text, language)), style);
         let kept = text.floor_char_boundary(OPENED_BYTES_MAX);
         self.done.push_back(DoneCall {
             title: line.text().trim_start_matches("• ").to_owned(),
@@ -207,17 +185,6 @@ fn in_rows(input: &str) -> String {
         other => format!("{name}: {other}"),
     };
     members.iter().map(row).collect::<Vec<_>>().join("\n")
-}
-
-/// The argument that says most: a path, a pattern, else the first text.
-fn argument_of(input: &str) -> String {
-    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(input) else {
-        return String::new();
-    };
-    let named = ["path", "file", "command", "pattern", "query", "url", "name"];
-    let by_name = named.into_iter().find_map(|name| members.get(name)?.as_str());
-    let text = by_name.or_else(|| members.values().find_map(serde_json::Value::as_str));
-    text.map_or_else(String::new, |text| fitted(text, ARGUMENT_COLUMNS_MAX))
 }
 
 #[cfg(test)]

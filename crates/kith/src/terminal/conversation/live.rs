@@ -26,16 +26,12 @@ impl ShownConversation {
         rows.extend(self.steers.iter().map(|item| dim(&format!("  ↪ {}", item.text))));
         let state = if self.is_held { ScreenText::Held } else { ScreenText::Queued };
         for (n, item) in self.follow_ups.iter().enumerate() {
-            rows.push(dim(&format!(
-                "  {} {}: {}",
-                n + 1,
-                self.language.say(state),
-                shown(&item.text)
-            )));
+            let told = self.language.labelled(state, shown(&item.text));
+            rows.push(dim(&format!("  {} {told}", n + 1)));
         }
         for (_, text) in &self.pending {
-            let sending = self.language.say(ScreenText::Sending);
-            rows.push(dim(&format!("  {sending}: {}", shown(text))));
+            let told = self.language.labelled(ScreenText::Sending, shown(text));
+            rows.push(dim(&format!("  {told}")));
         }
         let room = rows_max.saturating_sub(rows.len());
         let mut growing = self.growing.open_rows(columns);
