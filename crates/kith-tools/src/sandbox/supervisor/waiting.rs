@@ -7,7 +7,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 
 use super::super::inside::{self, SandboxFault};
 use super::super::message::{MessageReceived, receive, send};
@@ -44,15 +44,15 @@ impl WaitingFirst {
     }
 
     /// Hands the command over, with the input and the outputs of this process. `None` if the command needs another
-    /// first process; then this one is gone.
+    /// first process; then this one ends.
     pub(super) fn told(self, spec: &CommandSpec, line: &[u8]) -> Option<(Pid, SupervisorPipes)> {
         let is_fitting = spec.view.as_ref().is_some_and(|it| !it.has_network);
         let files = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
         if is_fitting && send(&self.socket, line, &files).is_ok() {
             return Some((self.pid, self.pipes));
         }
+        // Reaped with what the command leaves behind, or when this process ends: nobody waits for it.
         rustix::process::kill_process(self.pid, Signal::KILL).ok();
-        rustix::process::waitpid(Some(self.pid), WaitOptions::empty()).ok();
         None
     }
 }
