@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::calls::Effect;
@@ -98,7 +99,7 @@ fn told(
     command: &BackgroundCommand,
     ctx: &CallContext,
 ) -> ToolOutput {
-    let NewOutput { text, full, end } = match command.read_new() {
+    let NewOutput { text, full, end } = match blocking(|| command.read_new()) {
         Ok(new) => new,
         Err(error) => return call::failed(own_refusal(error.to_string())),
     };

@@ -246,11 +246,14 @@ impl ExecShell {
         };
         let mut folders = vec![self.setup.places.workspace.clone()];
         folders.extend(ctx.permit.paths.iter().cloned());
-        let is_tainted =
-            ctx.call.lowest_trust > Trust::Paired || ctx.permit.sandbox != Sandbox::Workspace;
+        let facts = judged.facts.read::<ShellFacts>();
+        let facts = facts.map_err(|error| own_refusal(format!("no command: {error}")))?;
+        // What it prints may be a stranger's, and so may be what it copies.
+        let read_trust = self.trust(&facts, ctx.permit.sandbox);
+        let is_tainted = ctx.call.lowest_trust.max(read_trust) > Trust::Paired;
         let time = times.begin(CommandReach { folders, is_tainted }).await;
         let time = time.map_err(|why| {
-            own_refusal(format!("not started: its time could not be noted ({why})"))
+            own_refusal(format!("not started: could not record that it runs ({why})"))
         })?;
         Ok(CommandHold { claim, time: Some(time) })
     }
@@ -303,7 +306,8 @@ impl ExecShell {
         // One that fails at once is told of at once.
         let at_once = Duration::from_millis(AT_ONCE_MS_MAX);
         tokio::time::timeout(at_once, command.until_end()).await.ok();
-        let new = command.read_new().map_err(|error| own_refusal(error.to_string()))?;
+        let new =
+            blocking(|| command.read_new()).map_err(|error| own_refusal(error.to_string()))?;
         let newline = if new.text.is_empty() || new.text.ends_with('\n') { "" } else { "\n" };
         let id = &command.id;
         let remark = match new.end {
@@ -406,6 +410,8 @@ enum CommandStop {
     Cancelled,
     OutOfTime,
     TooLong,
+    /// The disk did not take what it printed.
+    OutputLost(io::ErrorKind),
     /// By `exec_stop`.
     Stopped,
     HostEnded,
@@ -494,6 +500,9 @@ fn ended_in_words(end: &Result<CommandEnd, CommandStop>) -> String {
         Err(CommandStop::TooLong) => {
             format!("ended: it printed more than {} MiB", COMMAND_OUTPUT_BYTES_MAX >> 20)
         }
+        Err(CommandStop::OutputLost(kind)) => {
+            format!("ended: its output could not be kept ({kind}); free some disk space")
+        }
         Ok(CommandEnd::Stopped)
         | Err(CommandStop::Cancelled | CommandStop::Stopped | CommandStop::HostEnded) => {
             "stopped; everything it started was ended".to_owned()
@@ -532,9 +541,8 @@ fn finished(
             format!("ended after {secs} s (`timeout`); everything it started was ended"),
             ToolOutcome::Done,
         ),
-        Err(CommandStop::TooLong) => {
-            let limit = COMMAND_OUTPUT_BYTES_MAX >> 20;
-            (format!("ended: it printed more than {limit} MiB"), ToolOutcome::Done)
+        Err(reason @ (CommandStop::TooLong | CommandStop::OutputLost(_))) => {
+            (ended_in_words(&Err(reason)), ToolOutcome::Done)
         }
     };
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

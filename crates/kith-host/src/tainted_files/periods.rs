@@ -22,6 +22,9 @@ pub struct CommandPeriods {
     desk: Arc<dyn Desk>,
     clock: Arc<dyn Clock>,
     periods: Mutex<Vec<KnownPeriod>>,
+    /// Held while a beginning or an end is entered here and on the desk: no command starts before the
+    /// beginning of its period is durable, and no end overtakes a beginning that came after it.
+    noting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,7 +44,7 @@ impl CommandPeriods {
         let now = clock.now();
         let known = |time| KnownPeriod { period: period_of(time, now), n_running: 0 };
         let periods = Mutex::new(stored.into_iter().map(known).collect());
-        CommandPeriods { desk, clock, periods }
+        CommandPeriods { desk, clock, periods, noting: tokio::sync::Mutex::new(()) }
     }
 
     /// Whether what lies at this path changed while such a command ran.
@@ -66,17 +69,22 @@ impl CommandPeriods {
 
     async fn start(self: &Arc<Self>, roots: Vec<PathBuf>) -> Result<RunningPeriods, String> {
         let mut running = RunningPeriods { periods: Arc::clone(self), roots: Vec::new() };
+        let _noting = self.noting.lock().await;
         for root in roots {
-            let noted = self.open(&root);
-            running.roots.push(root);
-            if let Some(time) = noted {
-                self.desk.note_command(time).await.map_err(|error| error.to_string())?;
+            if let Some(time) = self.open(&root)
+                && let Err(error) = self.desk.note_command(time).await
+            {
+                // It does not count as open, or the next command would not be noted.
+                self.close(&root);
+                return Err(error.to_string());
             }
+            running.roots.push(root);
         }
         Ok(running)
     }
 
-    /// Opens the last period of a folder again, or a new one. Returns what the desk must note.
+    /// Starts a period for a folder, or extends its last one if that ended less than a minute ago. Returns
+    /// what the desk must note, or `None` if a running command has noted it.
     fn open(&self, root: &Path) -> Option<CommandTime> {
         let now = self.clock.now();
         let mut known = self.known();
@@ -98,18 +106,24 @@ impl CommandPeriods {
         Some(noted)
     }
 
-    /// Returns what the desk should note, if no command runs there any more.
-    fn close(&self, root: &Path) -> Option<CommandTime> {
+    /// A command in this folder has ended.
+    fn close(&self, root: &Path) {
         let now = self.clock.now();
         let mut known = self.known();
         let mut open = known.iter_mut().filter(|it| it.period.root == root && it.n_running > 0);
-        let open = open.next()?;
+        let Some(open) = open.next() else { return };
         open.n_running -= 1;
-        if open.n_running > 0 {
-            return None;
+        if open.n_running == 0 {
+            open.period.ended = now.max(open.period.began);
         }
-        open.period.ended = now.max(open.period.began);
-        Some(time_of(&open.period, Some(open.period.ended)))
+    }
+
+    /// The last period of the folder as the desk should note it, if no command runs there.
+    fn ended(&self, root: &Path) -> Option<CommandTime> {
+        let known = self.known();
+        let last = known.iter().filter(|it| it.period.root == root);
+        let last = last.max_by_key(|it| it.period.began).filter(|it| it.n_running == 0)?;
+        Some(time_of(&last.period, Some(last.period.ended)))
     }
 
     fn known(&self) -> MutexGuard<'_, Vec<KnownPeriod>> {
@@ -138,14 +152,17 @@ fn time_of(period: &TaintedPeriod, ended: Option<u64>) -> CommandTime {
 
 impl Drop for RunningPeriods {
     fn drop(&mut self) {
-        for root in &self.roots {
-            let Some(time) = self.periods.close(root) else { continue };
-            let desk = Arc::clone(&self.periods.desk);
-            // Without a runtime the host is ending; one that stays open there ends with the next host.
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { desk.note_command(time).await });
+        let (periods, roots) = (Arc::clone(&self.periods), std::mem::take(&mut self.roots));
+        roots.iter().for_each(|root| periods.close(root));
+        // Without a runtime the host is ending; a period that stays open on the desk ends with the next
+        // host.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let _noting = periods.noting.lock().await;
+            for time in roots.iter().filter_map(|root| periods.ended(root)) {
+                periods.desk.note_command(time).await.ok();
             }
-        }
+        });
     }
 }
 

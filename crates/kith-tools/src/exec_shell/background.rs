@@ -33,6 +33,8 @@ const ENDED_COMMANDS_MAX: usize = 16;
 const ID_DIGITS: usize = 6;
 /// Bytes read from a pipe at once.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a character in UTF-8.
+const CHARACTER_BYTES_MAX: u64 = 4;
 /// How long the end of all commands is waited for when their host ends.
 const END_MS_MAX: u64 = 5_000;
 
@@ -245,7 +247,9 @@ impl BackgroundCommand {
         // Looked at first: what it printed before its end is then in the file.
         let end = self.end.borrow().clone();
         let mut output = self.output();
-        let (from, to) = (output.read_to, output.bytes);
+        let from = output.read_to;
+        // The rest of a character may be under way.
+        let to = if end.is_none() { output.end_of_whole_characters()? } else { output.bytes };
         output.file.seek(SeekFrom::Start(from))?;
         let unread = Read::by_ref(&mut output.file).take(to - from);
         let (text, full) = CommandOutput::read(unread, &Unseen)?.finish()?;
@@ -262,8 +266,9 @@ impl BackgroundCommand {
                 Ok(0) | Err(_) => break,
                 Ok(n_bytes) => n_bytes,
             };
-            if !self.output().add(&chunk[..n_bytes]) {
-                self.stop(CommandStop::TooLong);
+            let added = self.output().add(&chunk[..n_bytes]);
+            if let Err(reason) = added {
+                self.stop(reason);
                 break;
             }
             self.grown.send_modify(|n| *n += 1);
@@ -288,16 +293,36 @@ impl FileOutput {
         self.bytes > self.read_to
     }
 
-    /// Whether there is room for more.
-    fn add(&mut self, bytes: &[u8]) -> bool {
+    /// An error says why the command must end: it has printed too much, or the disk takes no more.
+    fn add(&mut self, bytes: &[u8]) -> Result<(), CommandStop> {
         let written =
             self.file.seek(SeekFrom::Start(self.bytes)).and_then(|_| self.file.write_all(bytes));
-        if written.is_err() {
-            return false;
-        }
+        written.map_err(|error| CommandStop::OutputLost(error.kind()))?;
         self.bytes += bytes.len() as u64;
-        self.bytes < COMMAND_OUTPUT_BYTES_MAX
+        if self.bytes < COMMAND_OUTPUT_BYTES_MAX { Ok(()) } else { Err(CommandStop::TooLong) }
     }
+
+    /// Where the last whole character ends that has not been read.
+    fn end_of_whole_characters(&mut self) -> io::Result<u64> {
+        let from = self.bytes.saturating_sub(CHARACTER_BYTES_MAX).max(self.read_to);
+        self.file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        Read::by_ref(&mut self.file).take(self.bytes - from).read_to_end(&mut tail)?;
+        Ok(self.bytes - unfinished_bytes(&tail) as u64)
+    }
+}
+
+/// Bytes at the end of a text that only begin a character.
+fn unfinished_bytes(tail: &[u8]) -> usize {
+    let is_lead = |byte: &u8| byte & 0b1100_0000 != 0b1000_0000;
+    let Some(n_back) = tail.iter().rev().position(is_lead).map(|n| n + 1) else { return 0 };
+    let expected = match tail[tail.len() - n_back] {
+        0xF0.. => 4,
+        0xE0.. => 3,
+        0xC0.. => 2,
+        _ => 1,
+    };
+    if n_back < expected { n_back } else { 0 }
 }
 
 /// Nobody watches it.
@@ -314,4 +339,44 @@ fn nameless_file() -> io::Result<File> {
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(bytes: &[u8]) -> FileOutput {
+        let mut output = FileOutput { file: nameless_file().unwrap(), bytes: 0, read_to: 0 };
+        output.add(bytes).unwrap();
+        output
+    }
+
+    #[test]
+    fn output_is_read_up_to_the_last_whole_character() {
+        let check = |bytes: &[u8], end: u64| {
+            assert_eq!(output(bytes).end_of_whole_characters().unwrap(), end, "{bytes:?}");
+        };
+        check(b"", 0);
+        check(b"abc", 3);
+        check("中".as_bytes(), 3);
+        check(&"中文".as_bytes()[..5], 3);
+        check(&"中文".as_bytes()[..4], 3);
+        check(&"a😀".as_bytes()[..4], 1);
+        check("a😀".as_bytes(), 5);
+        // No text at all: nothing is held back for good.
+        check(&[0x80; 9], 9);
+    }
+
+    #[test]
+    fn output_that_the_disk_does_not_take_is_not_called_too_long() {
+        let path = std::env::temp_dir().join(random_name("kith-background").unwrap());
+        std::fs::write(&path, "").unwrap();
+        let file = File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut output = FileOutput { file, bytes: 0, read_to: 0 };
+        let reason = output.add(b"x").unwrap_err();
+        assert!(matches!(reason, CommandStop::OutputLost(_)), "{reason:?}");
+        let told = ended_in_words(&Err(reason));
+        assert!(told.starts_with("ended: its output could not be kept"), "{told}");
+    }
 }

@@ -1,4 +1,4 @@
-use kith_sessions::desk::MemoryDesk;
+use kith_sessions::desk::{MemoryDesk, TaintRecords as _};
 use kith_testkit::clock::FakeClock;
 use kith_vocab::clock::Clock;
 
@@ -117,4 +117,35 @@ async fn commands_one_after_another_make_one_period() {
     assert_eq!(periods.list()[0].ended, u64::MAX);
     drop(second);
     assert_eq!(periods.list()[0].ended, bench.clock.now());
+}
+
+#[tokio::test]
+async fn a_command_whose_beginning_failed_leaves_the_next_one_to_be_noted() {
+    let bench = Bench::new(0);
+    let periods = bench.periods().await;
+    let noted = NotedCommands(Arc::clone(&periods));
+    bench.desk.fail_change_at(0);
+    assert!(noted.begin(bench.reach(true)).await.is_err());
+    let running = noted.begin(bench.reach(true)).await.unwrap();
+    let stored = bench.desk.handle().command_times().await.unwrap();
+    assert_eq!(stored.iter().map(|it| it.ended).collect::<Vec<_>>(), [None]);
+    drop(running);
+}
+
+#[tokio::test]
+async fn an_end_never_overtakes_the_beginning_of_the_next_command() {
+    let bench = Bench::new(0);
+    let periods = bench.periods().await;
+    let noted = NotedCommands(Arc::clone(&periods));
+    let first = noted.begin(bench.reach(true)).await.unwrap();
+    // Its end is noted by a task that has not run yet.
+    drop(first);
+    let second = noted.begin(bench.reach(true)).await.unwrap();
+    tokio::task::yield_now().await;
+    let stored = async || bench.desk.handle().command_times().await.unwrap();
+    assert_eq!(stored().await.iter().map(|it| it.ended).collect::<Vec<_>>(), [None]);
+    drop(second);
+    tokio::task::yield_now().await;
+    let ended = stored().await.iter().map(|it| it.ended).collect::<Vec<_>>();
+    assert_eq!(ended, [Some(bench.clock.now())]);
 }
