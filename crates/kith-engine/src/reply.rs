@@ -8,10 +8,12 @@
 mod duration;
 mod lexer;
 mod lexicon;
+mod speaker;
 
-use lexer::{Token, tokens};
+use lexer::{Token, is_code, looks_like_a_name, tokens};
 use lexicon::{NamedAction, Strength, WordKind};
 use serde::{Deserialize, Serialize};
+use speaker::{join_negations, not_own_yes, plain};
 
 /// A longer reply is no answer, or an unclear one.
 pub const REPLY_CHARS_MAX: usize = 400;
@@ -96,15 +98,16 @@ pub fn read_reply(text: &str, pending: &[PendingApproval]) -> ReplyReading {
     let Some(tokens) = tokens(&beginning, pending) else {
         return ReplyReading::AskBack(Unclear::Quoted);
     };
-    let tokens = tokens.into_iter().flat_map(|it| resolved(it, pending)).collect();
-    let tokens = join_negations(tokens);
+    let tokens: Vec<Token> = tokens.into_iter().flat_map(|it| resolved(it, pending)).collect();
+    let not_own = not_own_yes(&tokens);
+    let tokens = join_negations(plain(tokens));
     if !is_answer(&tokens) {
         return ReplyReading::NotAnAnswer;
     }
     if is_too_long {
         return ReplyReading::AskBack(Unclear::Unknown);
     }
-    ReplyTokens { tokens, pending }.read()
+    ReplyTokens { tokens, pending, not_own }.read()
 }
 
 fn kind(token: &Token) -> Option<WordKind> {
@@ -115,7 +118,11 @@ fn kind(token: &Token) -> Option<WordKind> {
 }
 
 fn is_yes(token: &Token) -> bool {
-    matches!(token, Token::Word(WordKind::Yes(_)))
+    matches!(token, Token::Word(WordKind::Yes(..)))
+}
+
+fn is_strong_yes(token: &Token) -> bool {
+    matches!(token, Token::Word(WordKind::Yes(Strength::Strong, _)))
 }
 
 fn is_no(token: &Token) -> bool {
@@ -143,48 +150,19 @@ fn does(pending: &PendingApproval, action: NamedAction) -> bool {
     words.into_iter().any(|word| action.marks().iter().any(|it| it.eq_ignore_ascii_case(word)))
 }
 
-/// A yes right behind a negation is a no, and a no right behind one is unclear.
-fn join_negations(tokens: Vec<Token>) -> Vec<Token> {
-    let mut joined: Vec<Token> = Vec::new();
-    for token in tokens {
-        let before = joined.iter().rposition(|it| kind(it) != Some(WordKind::Filler));
-        let negates = before.is_some_and(|place| {
-            is_no(&joined[place]) || kind(&joined[place]) == Some(WordKind::Negation)
-        });
-        match (before, &token) {
-            (Some(place), it) if negates && is_yes(it) => {
-                joined[place] = Token::Word(WordKind::No(Strength::Weak));
-            }
-            // "not AGENTS.md"
-            (Some(place), Token::Target { .. })
-                if kind(&joined[place]) == Some(WordKind::Negation)
-                    && joined[..place].iter().all(|it| kind(it) == Some(WordKind::Filler)) =>
-            {
-                joined[place] = Token::Word(WordKind::No(Strength::Weak));
-                joined.push(token);
-            }
-            (Some(place), Token::Word(WordKind::No(Strength::Strong))) if negates => {
-                joined[place] = Token::Word(WordKind::Idiom);
-            }
-            _ => joined.push(token),
-        }
-    }
-    joined
-}
-
 /// Whether the reply is about the approvals at all.
 fn is_answer(tokens: &[Token]) -> bool {
     let is_unknown = |it: &Token| matches!(it, Token::Unknown(_));
     let is_verdict = |it: &Token| is_yes(it) || is_no(it) || kind(it) == Some(WordKind::Unsure);
     let is_telling = |it: &Token| match it {
-        Token::Word(WordKind::Yes(strength) | WordKind::No(strength)) => {
+        Token::Word(WordKind::Yes(strength, _) | WordKind::No(strength)) => {
             *strength != Strength::Faint
         }
         Token::Word(WordKind::Unsure) => true,
         _ => false,
     };
     let is_strong = |it: &Token| match it {
-        Token::Word(WordKind::Yes(strength) | WordKind::No(strength)) => {
+        Token::Word(WordKind::Yes(strength, _) | WordKind::No(strength)) => {
             *strength == Strength::Strong
         }
         Token::Quoted { has_answer } => *has_answer,
@@ -243,6 +221,8 @@ fn clauses(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
 struct ReplyTokens<'a> {
     tokens: Vec<Token>,
     pending: &'a [PendingApproval],
+    /// Why a yes in it is not the yes of the person who wrote it.
+    not_own: Option<Unclear>,
 }
 
 impl ReplyTokens<'_> {
@@ -327,7 +307,7 @@ impl ReplyTokens<'_> {
             let is_known = !clause.iter().any(|it| matches!(it, Token::Unknown(_)));
             (head.is_some_and(is_yes) && is_known)
                 || (clause.len() <= 3 && clause.iter().any(is_yes))
-                || clause.contains(&Token::Word(WordKind::Yes(Strength::Strong)))
+                || clause.iter().any(is_strong_yes)
                 || clause.iter().any(|it| kind(it) == Some(WordKind::Only))
         });
         if !is_denial || takes_back || head[n_plain..].iter().any(is_yes) {
@@ -348,6 +328,9 @@ impl ReplyTokens<'_> {
     }
 
     fn permission(&self) -> Result<ReplyReading, Unclear> {
+        if let Some(unclear) = self.not_own {
+            return Err(unclear);
+        }
         let minutes = self.tokens.iter().find_map(|it| match it {
             Token::Minutes(minutes) => Some(*minutes),
             _ => None,
@@ -359,7 +342,7 @@ impl ReplyTokens<'_> {
                 | Token::Separator
                 | Token::Minutes(_)
                 | Token::Word(
-                    WordKind::Yes(_)
+                    WordKind::Yes(..)
                     | WordKind::Filler
                     | WordKind::All
                     | WordKind::Every
@@ -464,23 +447,6 @@ fn targets(words: &[Token]) -> Vec<usize> {
     targets.sort_unstable();
     targets.dedup();
     targets
-}
-
-/// Whether a word has the form of the codes that approvals have.
-fn is_code(word: &str) -> bool {
-    let is_mixed = word.chars().any(|ch| ch.is_ascii_digit())
-        && word.chars().any(|ch| ch.is_ascii_uppercase());
-    is_mixed
-        && (3..=6).contains(&word.len())
-        && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
-}
-
-/// Whether a word that is not known could be a code, a path or an option.
-fn looks_like_a_name(word: &str) -> bool {
-    let is_code = word.len() <= 6
-        && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
-        && !word.is_empty();
-    is_code || word.contains(['/', '.', '_', '-'])
 }
 
 /// Whether a shell would read the text as plain words, without quotes, variables or operators.

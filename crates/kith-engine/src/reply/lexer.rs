@@ -24,6 +24,8 @@ pub(super) enum Token {
     },
     QuestionMark,
     Separator,
+    /// "…": what comes before it is not said to the end.
+    TrailingOff,
     /// Anything else, with its text.
     Unknown(String),
 }
@@ -141,6 +143,15 @@ impl Lexer {
         if ch == '?' {
             return self.push(Token::QuestionMark, 1);
         }
+        let n_same = self.folded[self.place..].iter().take_while(|it| **it == ch).count();
+        if ch == '…' || (n_same > 1 && matches!(ch, '.' | '。')) {
+            return self.push(Token::TrailingOff, n_same);
+        }
+        // "~~yes~~" is struck out; "好的~~" is not.
+        let follows = self.folded.get(self.place + n_same);
+        if ch == '~' && n_same > 1 && follows.is_some_and(|it| *it != ' ' && !is_separator(*it)) {
+            return self.push(Token::Quoted { has_answer: false }, n_same);
+        }
         if is_separator(ch) {
             return self.push(Token::Separator, 1);
         }
@@ -191,7 +202,7 @@ impl Lexer {
         let is_answer = |place: usize| {
             let starts_word = !is_latin(self.folded[place - 1]) || !is_latin(self.folded[place]);
             let word = longest(&self.folded, place).filter(|_| starts_word);
-            word.is_some_and(|(_, kind)| matches!(kind, WordKind::Yes(_) | WordKind::No(_)))
+            word.is_some_and(|(_, kind)| matches!(kind, WordKind::Yes(..) | WordKind::No(_)))
         };
         Token::Quoted { has_answer: (start.max(1)..start + n).any(is_answer) }
     }
@@ -218,6 +229,23 @@ impl Lexer {
 
 fn is_separator(ch: char) -> bool {
     "\n,.;:!，。；：！、…~～—-·()".contains(ch)
+}
+
+/// Whether a word has the form of the codes that approvals have.
+pub(super) fn is_code(word: &str) -> bool {
+    let is_mixed = word.chars().any(|ch| ch.is_ascii_digit())
+        && word.chars().any(|ch| ch.is_ascii_uppercase());
+    is_mixed
+        && (3..=6).contains(&word.len())
+        && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
+}
+
+/// Whether a word that is not known could be a code, a path or an option.
+pub(super) fn looks_like_a_name(word: &str) -> bool {
+    let is_code = word.len() <= 6
+        && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
+        && !word.is_empty();
+    is_code || word.contains(['/', '.', '_', '-'])
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

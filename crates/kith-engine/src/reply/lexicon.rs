@@ -13,12 +13,34 @@ use super::lexer::{ends_word, fold, is_latin};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordKind {
     /// A yes. A strong one is about an approval wherever it stands.
-    Yes(Strength),
+    Yes(Strength, YesSense),
     No(Strength),
     /// Turns a yes that follows into a no, and makes anything else unclear.
     Negation,
     /// Says nothing by itself.
     Filler,
+    Thing,
+    /// "I".
+    Me,
+    /// "You", the agent.
+    You,
+    /// Somebody else.
+    Person,
+    It,
+    They,
+    Polite,
+    /// "的"
+    Of,
+    /// "请求", which also means to ask for something.
+    Ask,
+    /// "Oh"
+    Sigh,
+    /// "Right": a yes, and behind a yes mockery.
+    Right,
+    /// "Roger": a yes, and before a yes a name.
+    CallSign,
+    /// "可以了": a yes, and said twice "enough".
+    Enough,
     All,
     /// As `All`, and too much to be allowed for a while.
     Every,
@@ -87,47 +109,85 @@ pub(super) enum Strength {
     Faint,
 }
 
+/// What kind of a yes a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum YesSense {
+    Plain,
+    /// It says that somebody approves.
+    Approving,
+    /// It says what is to be done.
+    Deed,
+    /// It is a yes only if nothing leans on it.
+    Lone,
+}
+
 #[rustfmt::skip]
 const STRONG_YES: &[&str] = &[
-    "approve", "approved", "approves", "i approve", "/approve", "approval granted", "granted",
-    "permission granted", "allow", "allowed", "permit", "permitted", "authorize", "authorized",
-    "authorise", "authorised", "accept", "accepted", "go ahead", "green light",
-    "you have my approval", "you have my permission", "同意", "批准", "准许", "允许", "授权", "通过",
-    "审批通过", "准了", "同意了", "批准了", "同意执行", "同意运行", "允许执行", "允许运行", "批准执行", "准予", "放行", "核准",
-    "许可",
+    "i approve", "/approve", "approval granted", "granted", "permission granted", "go ahead",
+    "green light", "you have my approval", "you have my permission",
+];
+/// Approving verbs. Who approves is the one that the reply names, and after a polite word it is the
+/// one that the reply speaks to.
+#[rustfmt::skip]
+const APPROVING: &[&str] = &[
+    "approve", "approved", "allow", "allowed", "permit", "permitted", "authorize", "authorized",
+    "authorise", "authorised", "accept", "accepted", "同意", "批准", "准许", "允许", "授权", "通过",
+    "审批通过", "准了", "同意了", "批准了", "同意执行", "同意运行", "允许执行", "允许运行",
+    "批准执行", "准予", "放行", "核准", "许可",
 ];
 #[rustfmt::skip]
 const WEAK_YES: &[&str] = &[
-    "y", "yes", "yep", "yup", "yeah", "ya", "yea", "yess", "yes please", "yes please do", "yes sir", "ok",
-    "okay", "okey", "okie", "k", "kk", "sure", "sure thing", "of course", "certainly",
-    "absolutely", "definitely", "fine", "fine by me", "fine with me", "that's fine",
-    "thats fine", "it's fine", "good to go", "looks good", "looks good to me", "looks right", "looks right to me", "are fine", "are ok",
-    "are okay", "is fine", "is ok", "is okay", "look good",
-    "lgtm", "sounds good", "sounds good to me", "sounds fine", "sgtm", "all good", "alright",
-    "all right", "alrighty", "go for it", "go on", "go go", "do it", "do that", "do so",
-    "just do it", "please do", "run it", "run that", "run this", "proceed", "please proceed",
-    "carry on", "make it so", "ship it", "do go ahead", "be my guest", "you may", "you can",
-    "you may proceed", "you can proceed", "you can run it", "you may run it", "no problem",
-    "no objection", "no objections", "no worries go ahead", "works for me", "that works",
-    "by all means", "affirmative", "roger", "roger that", "agreed", "agree", "i agree",
-    "confirm", "confirmed", "i confirm", "execute it", "why not", "write it", "send it",
-    "save it", "i'm ok with it", "i'm fine with it", "i'm fine with that", "i'm ok with that",
-    "i am fine with it", "i am ok with it", "i'm okay with it", "i'm okay with that",
-    "ok with me", "okay with me", "okay by me", "ok by me", "go right ahead", "👍", "👌", "✅",
-    "✔", "🆗", "👍🏻", "👍🏼", "👍🏽", "👍🏾", "👍🏿", "+1", "好的", "好滴", "好哒", "好呀", "好啊", "好吧", "好嘞",
-    "好咧", "行的", "行吧", "行啊", "行呀", "行嘞", "可以", "可以的", "可以了", "可以啊", "可以呀", "可以哦", "没问题",
-    "没有问题", "没意见", "没毛病", "嗯", "嗯嗯", "嗯好", "嗯可以", "恩", "对的", "是的", "是啊", "当然", "当然可以", "当然行",
-    "得嘞", "ok的", "ok啊", "ok吧", "确认", "确定", "确认执行", "确认运行", "跑吧", "跑起来", "跑起来吧", "去跑吧", "运行吧",
-    "执行吧", "去执行吧", "去做吧", "去吧", "做吧", "干吧", "搞吧", "弄吧", "来吧", "上吧", "开始吧", "继续吧", "动手吧", "写吧", "改吧",
-    "发吧", "删吧", "可以执行", "可以运行", "可以跑", "可以跑了", "可以继续", "可以写", "可以改", "可以做", "你可以执行", "你可以",
-    "你跑吧", "你执行吧", "就这么办", "就这样吧", "就这么做", "就这样做", "照做", "照办", "妥了", "支持", "赞成", "我没意见",
-    "我没问题", "安排吧", "走起", "搞起", "能行", "那就跑吧", "那就执行吧", "那跑吧", "那就做吧", "那就这样吧", "直接跑吧",
-    "直接执行吧", "直接跑", "直接执行", "放心跑吧", "放心执行吧", "尽管跑", "尽管执行",
+    "y", "yes", "yep", "yup", "yeah", "ya", "yea", "yess", "yes please", "yes please do", "yes sir",
+    "ok", "okay", "okey", "okie", "k", "kk", "sure", "sure thing", "of course", "certainly",
+    "absolutely", "definitely", "fine", "fine by me", "fine with me", "that's fine", "thats fine",
+    "it's fine", "good to go", "looks good", "looks good to me", "looks right", "looks right to me",
+    "are fine", "are ok", "are okay", "is fine", "is ok", "is okay", "look good", "lgtm",
+    "sounds good", "sounds good to me", "sounds fine", "sgtm", "all good", "alright", "all right",
+    "alrighty", "go for it", "just do it", "please do", "please proceed", "make it so",
+    "do go ahead", "be my guest", "you may", "you can", "you may proceed", "you can proceed",
+    "you can run it", "you may run it", "no problem", "no objection", "no objections",
+    "no worries go ahead", "works for me", "that works", "by all means", "affirmative",
+    "roger that", "i agree", "i confirm", "why not", "i'm ok with it", "i'm fine with it",
+    "i'm fine with that", "i'm ok with that", "i am fine with it", "i am ok with it",
+    "i'm okay with it", "i'm okay with that", "ok with me", "okay with me", "okay by me",
+    "ok by me", "go right ahead", "👍", "👌", "✅", "✔", "🆗", "👍🏻", "👍🏼", "👍🏽", "👍🏾",
+    "👍🏿", "+1", "好的", "好滴", "好哒", "好呀", "好啊", "好吧", "好嘞", "好咧", "行的", "行吧",
+    "行啊", "行呀", "行嘞", "可以", "可以的", "可以啊", "可以呀", "可以哦", "没问题", "没有问题",
+    "没意见", "没毛病", "嗯", "嗯嗯", "嗯好", "嗯可以", "恩", "对的", "是的", "是啊", "当然",
+    "当然可以", "当然行", "得嘞", "ok的", "ok啊", "ok吧", "可以执行", "可以运行", "可以跑",
+    "可以跑了", "可以继续", "可以写", "可以改", "可以做", "你可以执行", "你可以", "你跑吧",
+    "你执行吧", "就这么办", "就这么做", "就这样做", "妥了", "我没意见", "我没问题", "能行",
+    "那就跑吧", "那就执行吧", "那跑吧", "那就做吧",
+];
+/// As `APPROVING`, and not always about an approval.
+#[rustfmt::skip]
+const CONFIRMING: &[&str] = &[
+    "agreed", "agree", "confirm", "confirmed", "确认", "确定", "确认执行", "确认运行", "支持",
+    "赞成",
+];
+/// Told to somebody they are a yes; with "I" before them the person does it without the agent.
+#[rustfmt::skip]
+const DEEDS: &[&str] = &[
+    "do it", "do that", "do so", "run it", "run that", "run this", "proceed", "execute it",
+    "write it", "send it", "save it", "ship it", "carry on", "go on", "go go", "跑吧", "跑起来",
+    "跑起来吧", "去跑吧", "运行吧", "执行吧", "去执行吧", "去做吧", "去吧", "做吧", "干吧", "搞吧",
+    "弄吧", "来吧", "上吧", "开始吧", "继续吧", "动手吧", "写吧", "改吧", "发吧", "删吧", "照做",
+    "照办", "安排吧", "走起", "搞起", "直接跑吧", "直接执行吧", "直接跑", "直接执行", "放心跑吧",
+    "放心执行吧", "尽管跑", "尽管执行",
 ];
 #[rustfmt::skip]
 const FAINT_YES: &[&str] = &[
-    "跑", "成", "行", "好", "是", "对", "中", "能", "可", "冲", "妥", "准", "运行", "执行", "开始", "继续", "安排",
-    "run", "go", "good", "right", "great", "perfect", "continue", "execute",
+    "行", "好",
+];
+/// As `DEEDS`.
+#[rustfmt::skip]
+const FAINT_DEEDS: &[&str] = &[
+    "跑", "冲", "运行", "执行", "开始", "继续", "安排", "run", "go", "continue", "execute",
+];
+/// Words that are a yes only if nothing leans on them: "对", and not "对我".
+#[rustfmt::skip]
+const LONE: &[&str] = &[
+    "成", "是", "对", "中", "能", "可", "妥", "good", "great", "perfect",
 ];
 #[rustfmt::skip]
 const STRONG_NO: &[&str] = &[
@@ -174,22 +234,35 @@ const NEGATIONS: &[&str] = &[
 ];
 #[rustfmt::skip]
 const FILLERS: &[&str] = &[
-    "please", "pls", "plz", "thanks", "thank you", "thx", "ty", "cheers", "it", "this", "that",
-    "this one", "that one", "the", "one", "i", "command", "request", "call", "for me", "to",
-    "with", "now", "right now", "right away", "hi", "hey", "hello", "kith", "man", "mate",
-    "buddy", "dude", "friend", "then go", "oh", "ah", "well", "um", "uh",
-    "please and thank you", "thanks a lot", "thank you very much", "many thanks", "the command",
-    "the request", "this command", "that command", "this request", "请", "麻烦", "麻烦了", "谢谢",
-    "谢谢你", "谢了", "多谢", "辛苦了", "辛苦", "我", "你", "这", "这个", "它", "那个", "这条", "这一条", "这次", "本次",
-    "这一次", "此次", "这条命令", "这个命令", "这个文件", "该文件", "这个操作", "该操作", "此操作", "这个请求", "吧", "啊", "呀", "哦", "哈", "啦",
-    "哈哈", "现在", "马上", "就", "一下", "立刻", "立即", "的", "请求", "命令", "操作", "您", "老弟", "兄弟", "🙏", "😊",
-    "🙂", "😀", "😄", "🎉", "🚀", "❤", "💪",
+    "thanks", "thank you", "thx", "ty", "cheers", "for me", "to", "with", "now", "right now",
+    "right away", "hi", "hey", "hello", "then go", "ah", "well", "um", "uh", "please and thank you",
+    "thanks a lot", "thank you very much", "many thanks", "麻烦了", "谢谢", "谢谢你", "谢了",
+    "多谢", "辛苦了", "辛苦", "吧", "啊", "呀", "哦", "哈", "啦", "哈哈", "现在", "马上", "就",
+    "一下", "立刻", "立即", "🙏", "😊", "🙂", "😀", "😄", "🎉", "🚀", "❤", "💪",
+];
+/// What a reply is about.
+#[rustfmt::skip]
+const THINGS: &[&str] = &[
+    "this", "that", "this one", "the", "command", "request", "call", "the command",
+    "the request", "this command", "that command", "this request", "这", "这个", "那个", "这条",
+    "这一条", "这次", "本次", "这一次", "此次", "这条命令", "这个命令", "这个文件", "该文件",
+    "这个操作", "该操作", "此操作", "这个请求", "命令", "操作",
+];
+/// Somebody else; a yes behind it is that person's.
+#[rustfmt::skip]
+const PERSONS: &[&str] = &[
+    "one", "that one", "kith", "man", "mate", "buddy", "dude", "friend", "老弟", "兄弟",
+];
+/// Before an approving verb they ask for the approval.
+#[rustfmt::skip]
+const POLITE: &[&str] = &[
+    "please", "pls", "plz", "请", "麻烦",
 ];
 #[rustfmt::skip]
 const ALL: &[&str] = &[
-    "all of them", "every one", "everyone of them",
-    "all of these", "all of those", "all requests", "all pending", "them all", "them", "全都", "全", "都", "统统", "通通", "一律", "一并", "一起", "全部都", "所有都", "每一个都", "每个都",
-    "这些", "这些都", "它们",
+    "all of them", "every one", "everyone of them", "all of these", "all of those", "all requests",
+    "all pending", "them all", "them", "全都", "全", "都", "统统", "通通", "一律", "一并", "一起",
+    "全部都", "所有都", "每一个都", "每个都", "这些", "这些都",
 ];
 #[rustfmt::skip]
 const EVERY: &[&str] = &[
@@ -281,13 +354,17 @@ const BECAUSE: &[&str] = &[
 ];
 #[rustfmt::skip]
 const UNSURE: &[&str] = &[
-    "可以吗", "可以么", "行吗", "好吗", "行不行", "可不可以", "好不好", "同不同意", "对吧", "可以吧", "是吧", "对不对", "hmm ok",
-    "先等等", "等等", "等一下", "wait", "wait a moment", "hold on", "hang on", "one moment", "稍等",
-    "don't deny", "do not deny", "don't reject", "do not reject", "don't refuse", "no denying",
-    "can't deny", "cannot deny", "不要拒绝", "别拒绝", "不拒绝", "没拒绝", "没有拒绝", "不反对", "没不同意", "不是不",
-    "没有不", "不得不", "不能不", "不会不", "无不", "没人同意", "no doubt", "no need", "don't worry",
-    "do not worry", "i don't mind", "not a problem", "not an issue", "no worries", "not bad",
-    "没关系", "没事", "不要紧", "别担心", "不用担心", "approval", "my approval",
+    "可以吗", "可以么", "行吗", "好吗", "行不行", "可不可以", "好不好", "同不同意", "对吧",
+    "可以吧", "是吧", "对不对", "hmm ok", "先等等", "等等", "等一下", "wait", "wait a moment",
+    "hold on", "hang on", "one moment", "稍等", "don't deny", "do not deny", "don't reject",
+    "do not reject", "don't refuse", "no denying", "can't deny", "cannot deny", "不要拒绝",
+    "别拒绝", "不拒绝", "没拒绝", "没有拒绝", "不反对", "没不同意", "不是不", "没有不", "不得不",
+    "不能不", "不会不", "无不", "没人同意", "no doubt", "no need", "don't worry", "do not worry",
+    "i don't mind", "not a problem", "not an issue", "no worries", "not bad", "没关系", "没事",
+    "不要紧", "别担心", "不用担心", "approval", "my approval", "approves", "agrees", "allows",
+    "permits", "accepts", "confirms", "authorizes", "authorises", "就这样吧", "那就这样吧",
+    "确认一下", "确定一下", "批准一下", "同意一下", "审批一下", "通过一下", "授权一下", "允许一下",
+    "核准一下",
 ];
 #[rustfmt::skip]
 const IDIOMS: &[&str] = &[
@@ -296,15 +373,17 @@ const IDIOMS: &[&str] = &[
     "do you mind", "don't care", "i don't care", "don't cancel", "do not cancel", "no comment",
     "okey dokey", "ok then", "fine print", "good luck", "good question", "good morning",
     "good night", "good point", "right here", "all right then", "no such", "no file", "yes man",
-    "stop by", "不要担心", "别停", "不要停", "别急", "不急", "不要急", "不着急", "别客气", "不客气", "不要客气", "不错",
-    "不太清楚", "不懂", "不明白", "对不起", "不好意思", "不如", "不仅", "不但", "不管", "不论", "不止", "不只", "不久", "不停",
-    "不断", "好像是", "好久", "好看", "好用", "好奇", "好多", "行程", "行数", "行号", "一行", "几行", "成功", "成为", "中文",
-    "中间", "是不", "对于", "对比", "可是呢", "可能是", "能力", "能量", "不要犹豫", "别犹豫", "别忘", "别忘了", "不要忘",
-    "不要忘了", "别的", "特别", "分别", "区别", "同意书", "没人", "无人",
-    // A greeting, or a sentence that only begins like a yes.
-    "你好", "您好", "你们好", "大家好", "你好啊", "你好呀", "你好吗", "你能", "您能", "我能", "你是", "您是", "我是", "这是", "那是",
-    "那个是", "这个是", "执行中", "运行中", "进行中", "你同意", "您同意", "你批准", "您批准", "good man", "good boy", "good girl",
-    "right command", "right one", "right way", "right thing",
+    "stop by", "不要担心", "别停", "不要停", "别急", "不急", "不要急", "不着急", "别客气", "不客气",
+    "不要客气", "不错", "不太清楚", "不懂", "不明白", "对不起", "不好意思", "不如", "不仅", "不但",
+    "不管", "不论", "不止", "不只", "不久", "不停", "不断", "好像是", "好久", "好看", "好用",
+    "好奇", "好多", "行程", "行数", "行号", "一行", "几行", "成功", "成为", "中文", "中间", "是不",
+    "对于", "对比", "可是呢", "可能是", "能力", "能量", "不要犹豫", "别犹豫", "别忘", "别忘了",
+    "不要忘", "不要忘了", "别的", "特别", "分别", "区别", "同意书", "没人", "无人", "你好", "您好",
+    "你们好", "大家好", "你好啊", "你好呀", "你好吗", "你能", "您能", "我能", "你是", "您是",
+    "我是", "这是", "那是", "那个是", "这个是", "执行中", "运行中", "进行中", "你同意", "您同意",
+    "你批准", "您批准", "good man", "good boy", "good girl", "right command", "right one",
+    "right way", "right thing", "yeah right", "ya right", "yea right", "oh great", "oh good",
+    "oh perfect", "oh right", "just great", "just perfect", "the one that", "the one who",
 ];
 
 /// A phrase as characters, and what it does.
@@ -331,17 +410,37 @@ fn phrases() -> &'static HashMap<char, Vec<Phrase>> {
     })
 }
 
-fn tables() -> [(&'static [&'static str], WordKind); 23] {
+fn tables() -> [(&'static [&'static str], WordKind); 42] {
     use Strength::{Faint, Strong, Weak};
+    use YesSense::{Approving, Deed, Lone, Plain};
     [
-        (STRONG_YES, WordKind::Yes(Strong)),
-        (WEAK_YES, WordKind::Yes(Weak)),
-        (FAINT_YES, WordKind::Yes(Faint)),
+        (STRONG_YES, WordKind::Yes(Strong, Plain)),
+        (APPROVING, WordKind::Yes(Strong, Approving)),
+        (WEAK_YES, WordKind::Yes(Weak, Plain)),
+        (CONFIRMING, WordKind::Yes(Weak, Approving)),
+        (DEEDS, WordKind::Yes(Weak, Deed)),
+        (FAINT_YES, WordKind::Yes(Faint, Plain)),
+        (&["准"], WordKind::Yes(Faint, Approving)),
+        (FAINT_DEEDS, WordKind::Yes(Faint, Deed)),
+        (LONE, WordKind::Yes(Faint, Lone)),
+        (&["right"], WordKind::Right),
+        (&["roger"], WordKind::CallSign),
+        (&["可以了"], WordKind::Enough),
         (STRONG_NO, WordKind::No(Strong)),
         (WEAK_NO, WordKind::No(Weak)),
         (FAINT_NO, WordKind::No(Faint)),
         (NEGATIONS, WordKind::Negation),
         (FILLERS, WordKind::Filler),
+        (THINGS, WordKind::Thing),
+        (&["i", "我"], WordKind::Me),
+        (&["你", "您"], WordKind::You),
+        (PERSONS, WordKind::Person),
+        (&["it", "它"], WordKind::It),
+        (&["它们"], WordKind::They),
+        (POLITE, WordKind::Polite),
+        (&["的"], WordKind::Of),
+        (&["请求"], WordKind::Ask),
+        (&["oh"], WordKind::Sigh),
         (ALL, WordKind::All),
         (EVERY, WordKind::Every),
         (NONE_OF, WordKind::NoneOf),
@@ -376,10 +475,22 @@ pub(super) fn could_be_reply_words(words: &str) -> bool {
         !matches!(
             kind,
             WordKind::Filler
+                | WordKind::Thing
+                | WordKind::Me
+                | WordKind::You
+                | WordKind::Person
+                | WordKind::It
+                | WordKind::Polite
+                | WordKind::Of
+                | WordKind::Ask
+                | WordKind::Sigh
+                | WordKind::Right
+                | WordKind::CallSign
+                | WordKind::Enough
                 | WordKind::Frame
                 | WordKind::And
                 | WordKind::Act(_)
-                | WordKind::Yes(Strength::Weak | Strength::Faint)
+                | WordKind::Yes(Strength::Weak | Strength::Faint, _)
         )
     };
     let chars: Vec<char> = words.chars().map(fold).collect();

@@ -274,6 +274,91 @@ proptest! {
     }
 }
 
+/// Others than the person who writes.
+const THIRD_PERSONS: &[&str] = &[
+    "the man",
+    "that dude",
+    "buddy",
+    "my friend",
+    "a mate",
+    "kith",
+    "roger",
+    "it",
+    "he",
+    "she",
+    "they",
+    "someone",
+    "the boss",
+    "the one",
+    "that one",
+    "alice",
+    "它",
+    "它们",
+    "他",
+    "她",
+    "他们",
+    "兄弟",
+    "老弟",
+    "老板",
+    "同事",
+    "别人",
+    "有人",
+    "小王",
+];
+const APPROVING_VERBS: &[&str] = &[
+    "approved it",
+    "approves it",
+    "approved this",
+    "approves",
+    "allowed it",
+    "allows it",
+    "agreed to it",
+    "agrees",
+    "confirmed it",
+    "confirms it",
+    "accepted it",
+    "authorized it",
+    "permitted it",
+    "permits this",
+    "同意",
+    "同意了",
+    "批准",
+    "批准了",
+    "允许",
+    "允许了",
+    "确认",
+    "确认了",
+    "通过了",
+    "准了",
+    "授权了",
+    "同意执行",
+    "批准执行",
+];
+
+#[test]
+fn what_others_approved_is_never_a_yes() {
+    let pending = pending_command("git push origin main");
+    for subject in THIRD_PERSONS {
+        for verb in APPROVING_VERBS {
+            for text in [
+                format!("{subject} {verb}"),
+                format!("{subject}{verb}"),
+                format!("yes, {subject} {verb}"),
+                format!("{subject} {verb}, ok"),
+                format!("好的，{subject}{verb}"),
+            ] {
+                let reading = read_reply(&text, &pending);
+                assert!(!matches!(reading, ReplyReading::Allow { .. }), "{text}: {reading:?}");
+            }
+        }
+    }
+    for text in ["我同意", "我批准了", "I approve", "i agree", "I confirm", "i approved it"]
+    {
+        let reading = read_reply(text, &pending);
+        assert!(matches!(reading, ReplyReading::Allow { .. }), "{text}: {reading:?}");
+    }
+}
+
 fn pending_command(command: &str) -> Vec<PendingApproval> {
     vec![PendingApproval {
         approval_id: "a1".to_owned(),
