@@ -78,6 +78,9 @@ pub enum CommandAction {
     Append(Box<Body>),
 }
 
+/// Bytes of the reason of a decision, which the model reads.
+pub const DECISION_REASON_BYTES_MAX: usize = 4 * 1024;
+
 /// A decision about one question.
 #[derive(Clone, Debug)]
 pub struct DecideAction {
@@ -87,6 +90,14 @@ pub struct DecideAction {
     /// Also allows the same for this long.
     pub grant_minutes: Option<u32>,
     pub reason: Option<String>,
+}
+
+/// Why a reason is not accepted; `None` if it is.
+pub fn refusal_of_reason(reason: Option<&str>) -> Option<String> {
+    let is_too_long = reason.is_some_and(|it| it.len() > DECISION_REASON_BYTES_MAX);
+    is_too_long.then(|| {
+        format!("the reason of a decision is longer than {DECISION_REASON_BYTES_MAX} bytes")
+    })
 }
 
 /// A change of a queue. The time says which version of the item its author has seen.

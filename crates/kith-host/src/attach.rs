@@ -2,6 +2,7 @@
 
 mod blobs;
 mod host_frames;
+pub(crate) mod measured_stream;
 mod request;
 
 use std::io;
@@ -29,7 +30,8 @@ use crate::socket_peer::refusal_of;
 const HELLO_MS_MAX: u64 = 3_000;
 /// The same over a network.
 const REMOTE_HELLO_MS_MAX: u64 = 15_000;
-/// How long a host that answered it may say nothing at all: it shows itself more often than that.
+/// How long a host that answered it may say nothing at all: it shows itself more often than that. On this
+/// machine no frame, from another one no byte.
 const SILENCE_MS_MAX: u64 = 30_000;
 
 /// Why a host did not answer.
@@ -204,8 +206,9 @@ async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Conne
 
 /// Says hello to a host on another machine, which may be of another version.
 async fn greet_remote(remote: &RemoteHost, caller: &Caller) -> Result<Connected, AskFailure> {
-    let (source, sink) = remote.connect().await?;
-    let (mut frames, mut writer) = (HostFrames::Remote(source), HostWriter::Remote(sink));
+    let (source, sink, moved) = remote.connect().await?;
+    let mut frames = HostFrames::Remote(source, moved.clone());
+    let mut writer = HostWriter::Remote(sink, moved);
     let greeting = async {
         writer.send(&Greeting::Hello(ClientHello::of(caller))).await?;
         frames.next().await

@@ -284,7 +284,11 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(AskFailure::Refused(error)) => return Err(error),
                 Err(AskFailure::Silent) => return Err(remote.silent()),
-                Err(AskFailure::Disconnected) => unreached_ms = 0,
+                Err(AskFailure::Disconnected) => {
+                    // One that lets us in and goes away each time must not be asked without a pause.
+                    tokio::time::sleep(Duration::from_millis(REMOTE_LOOK_AGAIN_MS)).await;
+                    unreached_ms = 0;
+                }
                 Err(AskFailure::Unreachable(error))
                     if !remote.was_reached() || unreached_ms >= REMOTE_UNREACHED_MS_MAX =>
                 {

@@ -101,6 +101,11 @@ impl CallError {
         CallError::new(Blame::Program, ErrorCode::InternalError, error)
     }
 
+    /// The task that worked on a request ended without an answer.
+    pub(crate) fn failed_request() -> CallError {
+        CallError::bug("this is a bug in kith: the host failed to handle the request")
+    }
+
     /// An error of the storage that concerns a session.
     pub(crate) fn of_session(id: SessionId, error: StorageError) -> CallError {
         let Some(damage) = error.damage() else { return error.into() };

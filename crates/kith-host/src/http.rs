@@ -56,8 +56,8 @@ use timed_stream::TimedStream;
 
 use crate::serve::ServerState;
 
-/// Maximum number of connections at a time, if the system allows enough descriptors. One more is closed
-/// at once.
+/// Maximum number of connections at a time, if the system allows enough descriptors. For one more the
+/// oldest connection without a token or login is closed; if there is none, the new one is.
 const CONNECTIONS_MAX: usize = 2_048;
 /// Number of connections that are taken even if it does not.
 const CONNECTIONS_MIN: usize = 16;
@@ -90,8 +90,8 @@ pub(crate) struct HttpState {
     strangers: Arc<Strangers>,
 }
 
-/// A connection while it lives: its place, and whether it is known.
-struct Visit {
+/// A connection while it lives: its place, and whether it has shown a token or login.
+struct HttpConnection {
     stranger: Stranger,
     _place: OwnedSemaphorePermit,
 }
@@ -207,9 +207,9 @@ async fn attend_stream(
     let stream = TimedStream::new(stream, Duration::from_millis(WRITE_MS_MAX));
     let over = state.server.over.clone();
     let closed = stranger.closed.clone();
-    let visit = Arc::new(Visit { stranger, _place: place });
+    let of_client = Arc::new(HttpConnection { stranger, _place: place });
     let service =
-        service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&visit)));
+        service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&of_client)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(HEAD_MS_MAX))
@@ -239,9 +239,9 @@ fn is_only_read(path: &str) -> bool {
 async fn answer(
     request: Request<Incoming>,
     state: Arc<HttpState>,
-    visit: Arc<Visit>,
+    connection: Arc<HttpConnection>,
 ) -> Result<Response<ReplyBody>, Infallible> {
-    Ok(match route(request, &state, visit).await {
+    Ok(match route(request, &state, connection).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     })
@@ -250,13 +250,14 @@ async fn answer(
 async fn route(
     request: Request<Incoming>,
     state: &Arc<HttpState>,
-    visit: Arc<Visit>,
+    connection: Arc<HttpConnection>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     gate::check(&request, &state.hosts)?;
     let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
         (&Method::GET, HEALTH) => return Ok(reply::json(&serde_json::json!({"ok": true}))),
         (&Method::POST, "/api/login") => return api::login(request, state).await,
+        (&Method::POST, "/api/logout") => return Ok(api::logout(request.headers(), state)),
         _ => (),
     }
     if !path.starts_with("/api/") {
@@ -266,11 +267,10 @@ async fn route(
         };
     }
     state.access.check(request.headers())?;
-    visit.stranger.is_known();
+    connection.stranger.mark_authenticated();
     match (request.method(), path.as_str()) {
-        (&Method::POST, "/api/logout") => api::logout(request.headers(), state),
         (&Method::GET, OPENAPI) => Ok(reply::json(openapi::document())),
-        (&Method::GET, SOCKET) => websocket::upgrade(request, state, visit),
+        (&Method::GET, SOCKET) => websocket::upgrade(request, state, connection),
         (&Method::POST, path) if is_only_read(path) => Err(HttpProblem::method_not_allowed(path)),
         (&Method::POST, "/api/chat") => chat::send(request, state).await,
         (&Method::GET, path) if chat::id_in(path).is_some() => {

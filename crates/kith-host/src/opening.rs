@@ -111,14 +111,14 @@ impl HomeSetup {
         tainted: Arc<TaintedFiles>,
     ) -> HomeSetup {
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-        let command_notes = CommandNotes::open(house.kith_dir());
+        let (command_notes, problem) = CommandNotes::open(house.kith_dir());
         let notes = Box::new(NotesOfHost(Arc::clone(&command_notes)));
         HomeSetup {
             budget: Arc::new(HouseBudget::new(Arc::clone(&settings), store)),
             trust: Arc::new(CurrentTrust::new(house.clone(), repositories)),
             house,
             settings,
-            problems: Mutex::default(),
+            problems: Mutex::new(problem.into_iter().collect()),
             looks: news::Looks::default(),
             tainted,
             secrets: KnownSecrets::default(),
@@ -268,6 +268,7 @@ impl HouseSetup for HomeSetup {
 
     fn end_background_of(&self, session: SessionId) {
         self.background.end_of(session);
+        self.command_notes.forget(session);
     }
 }
 

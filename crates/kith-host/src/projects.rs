@@ -67,6 +67,14 @@ pub(crate) fn whole_path(path: &str) -> Result<PathBuf, CallError> {
     Ok(real)
 }
 
+/// The same as a text, which is what a session keeps.
+pub(crate) fn whole_path_text(path: &str) -> Result<String, CallError> {
+    whole_path(path)?.into_os_string().into_string().map_err(|_| {
+        let message = format!("the real path of `{}` is not UTF-8", path.escape_debug());
+        CallError::request(ErrorCode::ProjectNotFound, message)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

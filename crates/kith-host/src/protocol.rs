@@ -210,6 +210,12 @@ fn line_of(said: &impl Serialize) -> Option<Vec<u8>> {
     Some(line)
 }
 
+/// What is sent in place of an answer that no line can hold.
+pub(crate) fn answer_too_long() -> CallError {
+    CallError::invalid(format!("the answer is longer than {FRAME_BYTES_MAX} bytes"))
+        .hint("run the command without `--from-host`, or read the session in pages")
+}
+
 /// Writes the line of a client.
 pub async fn write_frame(
     writer: &mut (impl AsyncWrite + Unpin),

@@ -21,6 +21,7 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::attach::AskFailure;
+use crate::attach::measured_stream::{ByteCount, MeasuredStream};
 use crate::caller::Caller;
 use crate::calls::daemon::GetStatus;
 use crate::client::Client;
@@ -101,8 +102,9 @@ pub struct RemoteHost {
     was_reached: AtomicBool,
 }
 
-pub(crate) type RemoteStream = Box<dyn RemoteSocket>;
-pub(crate) type RemoteFrames = (WebSocketSource<RemoteStream>, WebSocketSink<RemoteStream>);
+pub(crate) type RemoteStream = MeasuredStream<Box<dyn RemoteSocket>>;
+pub(crate) type RemoteFrames =
+    (WebSocketSource<RemoteStream>, WebSocketSink<RemoteStream>, ByteCount);
 
 impl RemoteHost {
     pub fn new(address: RemoteAddress, token: Secret) -> RemoteHost {
@@ -125,6 +127,7 @@ impl RemoteHost {
         let stream = remote_socket::connect(&https, sha256.as_deref())
             .await
             .map_err(|failure| self.not_connected(&failure))?;
+        let (stream, moved) = MeasuredStream::new(stream);
         let mut request = uri("wss").into_client_request().map_err(|it| refused(it.to_string()))?;
         let Some(bearer) = remote_socket::bearer(&self.token) else {
             let error = CallError::request(ErrorCode::AuthFailed, "the token has odd characters");
@@ -137,7 +140,7 @@ impl RemoteHost {
         let (socket, _) = opened.map_err(|error| self.not_opened(error))?;
         self.was_reached.store(true, Ordering::Relaxed);
         let (sink, source) = socket.split();
-        Ok((WebSocketSource(source), WebSocketSink(sink)))
+        Ok((WebSocketSource(source), WebSocketSink(sink), moved))
     }
 
     fn not_connected(&self, failure: &ConnectFailure) -> AskFailure {

@@ -104,8 +104,8 @@ impl Server {
 
     /// Takes no more requests and waits until those it took have been answered.
     pub async fn end(mut self) {
-        let ServerState { host, is_open, requests, connections, over } = &*self.state;
-        *is_open.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.state.close();
+        let ServerState { host, requests, connections, over, .. } = &*self.state;
         host.announce_end();
         requests.close();
         requests.wait().await;
@@ -118,11 +118,22 @@ impl Server {
 }
 
 impl ServerState {
+    /// Takes no more requests.
+    pub(crate) fn close(&self) {
+        *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+
     /// A place among the requests that the host stays for; `None` if it is ending and the request
     /// is for the next one.
     pub(crate) fn admit(&self, name: &str) -> Option<TaskTrackerToken> {
         let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
         (*is_open || name == ReadBlob::NAME).then(|| self.requests.token())
+    }
+
+    /// Requests that are not answered yet.
+    #[cfg(test)]
+    pub(crate) fn n_requests(&self) -> usize {
+        self.requests.len()
     }
 }
 
@@ -180,7 +191,7 @@ async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaph
     }
     let message = refusal.unwrap_or_default();
     let error = HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message));
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Socket);
     link.send(&error);
     write_all(writer, receiver, link, state.over.clone()).await;
 }
@@ -194,7 +205,7 @@ pub(crate) async fn attend_client(
     arrival: Arrival,
     until: CancellationToken,
 ) {
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(arrival);
     let (over, gone) = (state.over.clone(), link.gone.clone());
     let mut writing = state.connections.spawn(write_all(sink, receiver, link.clone(), over));
     tokio::select! {
@@ -215,14 +226,16 @@ pub(crate) async fn attend_client(
     writing.await.ok();
 }
 
-/// Answers one request of a client that has no hello of its own, and ends.
+/// Answers one request of a client over HTTP that has no hello of its own, and ends.
 pub(crate) async fn attend_request(
     request: RequestFrame,
     sink: impl FrameSink + 'static,
     state: Arc<ServerState>,
     caller: Caller,
 ) {
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Http);
+    // Whoever stops waiting for this has let the client go, and what it follows ends too.
+    let _gone_when_dropped = link.gone.clone().drop_guard();
     answer(request, &caller, &state, &link);
     let over = state.over.clone();
     write_all(sink, receiver, link, over).await;
@@ -290,8 +303,7 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
         // In a task of its own, so that a bug in one request is an answer and not a silence.
         let performed = tokio::spawn(perform(host, caller, request, link.clone(), cancel)).await;
         let frame = performed.unwrap_or_else(|_| {
-            let bug = "this is a bug in kith: the host failed to handle the request";
-            HostFrame::error(Some(request_id.clone()), CallError::bug(bug))
+            HostFrame::error(Some(request_id.clone()), CallError::failed_request())
         });
         link.end(&request_id);
         // Those who wait look again when the answer is taken.

@@ -17,6 +17,8 @@ pub struct ServiceChange {
     pub is_changed: bool,
     /// Commands that start the service now and at every login, or that end that.
     pub commands: Vec<String>,
+    /// Whether the service reads `~/.kith/environment`.
+    pub reads_environment_file: bool,
 }
 
 /// Writes the file by which the system starts `kith up ARGS` for this house.
@@ -25,7 +27,7 @@ pub fn install(house: &House, args: Vec<OsString>) -> Result<ServiceChange, Call
     let path = service.install().map_err(|error| {
         CallError::filesystem(format!("cannot write `{}`: {error}", service.path().display()))
     })?;
-    Ok(ServiceChange { path, is_changed: true, commands: service.commands().0 })
+    Ok(change_of(&service, path, true, service.commands().0))
 }
 
 /// Removes it again.
@@ -35,7 +37,17 @@ pub fn uninstall(house: &House) -> Result<ServiceChange, CallError> {
     let is_changed = service.uninstall().map_err(|error| {
         CallError::filesystem(format!("cannot remove `{}`: {error}", path.display()))
     })?;
-    Ok(ServiceChange { path, is_changed, commands: service.commands().1 })
+    Ok(change_of(&service, path, is_changed, service.commands().1))
+}
+
+fn change_of(
+    service: &Service,
+    path: PathBuf,
+    is_changed: bool,
+    commands: Vec<String>,
+) -> ServiceChange {
+    let reads_environment_file = service.system.reads_environment_file();
+    ServiceChange { path, is_changed, commands, reads_environment_file }
 }
 
 fn service_of(house: &House, args: Vec<OsString>) -> Result<Service, CallError> {

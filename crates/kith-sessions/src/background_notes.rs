@@ -11,6 +11,8 @@ use kith_vocab::ids::SessionId;
 use crate::private_file::{read_private, write_private};
 
 const NAME: &str = "background.json";
+/// Notes that could not be read, until others cannot be read either.
+const UNREADABLE_NAME: &str = "background.unreadable.json";
 /// A longer file is none that we wrote.
 const NOTES_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -24,6 +26,13 @@ pub fn read_background_notes(kith_dir: &Path) -> io::Result<BTreeMap<SessionId, 
         return Ok(BTreeMap::new());
     };
     serde_json::from_str(&text).map_err(io::Error::from)
+}
+
+/// Moves notes that cannot be read out of the way of the next ones; where they are then.
+pub fn set_aside_background_notes(kith_dir: &Path) -> io::Result<PathBuf> {
+    let aside = kith_dir.join(UNREADABLE_NAME);
+    fs::rename(path(kith_dir), &aside)?;
+    Ok(aside)
 }
 
 /// Notes them in place of those before.

@@ -40,6 +40,11 @@ impl ServiceSystem {
     pub fn of_this_system() -> ServiceSystem {
         if cfg!(target_os = "macos") { ServiceSystem::Launchd } else { ServiceSystem::Systemd }
     }
+
+    /// Whether the service gets the variables of `~/.kith/environment`. Launchd reads no such file.
+    pub fn reads_environment_file(self) -> bool {
+        self == ServiceSystem::Systemd
+    }
 }
 
 impl Service {

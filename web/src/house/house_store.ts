@@ -39,6 +39,11 @@ export function agentOf(house: House, agentId: string | null | undefined): Agent
   return house.agents.find((it) => it.agentId === agentId) ?? { agentId: house.agentId, name: house.agentName, emoji: house.agentEmoji };
 }
 
+/** The session of a thread: as its change was told, or, where that was missed (a lost connection, a page opened again), as the list has it. */
+export function sessionBegunIn({ sessionOfThread, sessions }: Pick<House, "sessionOfThread" | "sessions">, threadId: string): string | undefined {
+  return sessionOfThread.get(threadId) ?? [...sessions.values()].find((it) => it.threadId === threadId)?.sessionId;
+}
+
 export class HouseStore {
   private house: House = {
     threads: null,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { sessionBegunIn } from "../../src/house/house_store";
 import { filterThreads, groupThreads, placeName, platformOf, projectName, projectOf, tailOf, type ThreadView, threadViews, unreadCount } from "../../src/house/threads";
 import { expectedModel } from "../../src/house/models";
 import { compareTexts, countChanges, parseUnified } from "../../src/log/diff";
@@ -21,6 +22,13 @@ const recorded = reduce(emptySession(SESSION), ITEMS).log;
 test("ids are what the host takes, and later ones sort later", () => {
   expect(newId()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(newId(1_000) < newId(2_000)).toBe(true);
+});
+
+test("a conversation has begun if its change was told, or if only the list has it", () => {
+  const row = (sessionId: string, threadId: string): SessionRow => ({ sessionId, threadId, agentId: null, title: null, createdAt: null, updatedAt: null, events: 3, leaf: null, state: "idle" });
+  const sessions = new Map([row("s1", "web:room:a"), row("s2", "web:room:b")].map((it) => [it.sessionId, it]));
+  const house = { sessions, sessionOfThread: new Map([["web:room:a", "s3"]]) };
+  expect(["web:room:a", "web:room:b", "web:room:c"].map((it) => sessionBegunIn(house, it))).toEqual(["s3", "s2", undefined]);
 });
 
 test("amounts are short", () => {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::SessionDriver;
 use super::commands::{WroteEvents, source};
-use crate::command::{DecideAction, DriverCommand};
+use crate::command::{DecideAction, DriverCommand, refusal_of_reason};
 use crate::engine::EngineError;
 use crate::question::{ask_back_text, question_text};
 use crate::reply::{GrantWish, PendingApproval, ReplyReading, Unclear, read_reply};
@@ -143,6 +143,9 @@ impl SessionDriver {
         action: &DecideAction,
     ) -> WroteEvents {
         let DecideAction { approval_id, decision, via, grant_minutes, reason } = action;
+        if let Some(what) = refusal_of_reason(reason.as_deref()) {
+            return Err(EngineError::InvalidCommand { what });
+        }
         let Some(asked) = self.question(approval_id).cloned() else { return Ok(false) };
         if !asked.approvers.contains(&command.user_id) {
             let what = format!("`{}` may not answer approval {}", command.user_id, asked.code);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
+use super::measured_stream::ByteCount;
 use crate::http::websocket::{WebSocketSink, WebSocketSource};
 use crate::protocol::{Frames, HostFrame, request_line, write_frame};
 use crate::remote::RemoteStream;
@@ -14,12 +15,12 @@ use crate::serve::transport::{FrameSink as _, FrameSource as _};
 
 pub(super) enum HostFrames {
     Socket(Frames<BufReader<OwnedReadHalf>>),
-    Remote(WebSocketSource<RemoteStream>),
+    Remote(WebSocketSource<RemoteStream>, ByteCount),
 }
 
 pub(super) enum HostWriter {
     Socket(OwnedWriteHalf),
-    Remote(WebSocketSink<RemoteStream>),
+    Remote(WebSocketSink<RemoteStream>, ByteCount),
 }
 
 impl HostFrames {
@@ -27,7 +28,15 @@ impl HostFrames {
     pub(super) async fn next(&mut self) -> io::Result<Option<HostFrame>> {
         match self {
             HostFrames::Socket(frames) => frames.next().await,
-            HostFrames::Remote(source) => source.next().await,
+            HostFrames::Remote(source, _) => source.next().await,
+        }
+    }
+
+    /// How many bytes of frames that are not whole yet have come, where that counts as a sign of life.
+    pub(super) fn n_bytes(&self) -> u64 {
+        match self {
+            HostFrames::Socket(_) => 0,
+            HostFrames::Remote(_, moved) => moved.get(),
         }
     }
 }
@@ -36,7 +45,15 @@ impl HostWriter {
     pub(super) async fn send(&mut self, said: &impl Serialize) -> io::Result<()> {
         match self {
             HostWriter::Socket(writer) => write_frame(writer, said).await,
-            HostWriter::Remote(sink) => sink.send(request_line(said)?).await,
+            HostWriter::Remote(sink, _) => sink.send(request_line(said)?).await,
+        }
+    }
+
+    /// Counts what the host takes of a frame, where that counts as a sign of life.
+    pub(super) fn moved(&self) -> ByteCount {
+        match self {
+            HostWriter::Socket(_) => ByteCount::default(),
+            HostWriter::Remote(_, moved) => moved.clone(),
         }
     }
 }

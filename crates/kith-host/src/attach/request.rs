@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 
 use kith_vocab::json::Json;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +52,7 @@ impl<'a> OpenRequest<'a> {
     /// What the host says next. Tells it meanwhile if the client wants no more.
     pub(super) async fn receive(&mut self) -> Result<HostFrame, AskFailure> {
         loop {
+            let n_bytes_before = self.frames.n_bytes();
             let frame = self.frames.next();
             let frame = tokio::select! {
                 biased;
@@ -61,6 +63,9 @@ impl<'a> OpenRequest<'a> {
                 }
                 frame = tokio::time::timeout(self.timeouts.silence, frame) => frame,
             };
+            if frame.is_err() && self.frames.n_bytes() != n_bytes_before {
+                continue;
+            }
             let frame = frame.map_err(|_| AskFailure::Silent)?.map_err(failure_of)?;
             return frame.ok_or(AskFailure::Disconnected);
         }
@@ -88,8 +93,15 @@ impl<'a> OpenRequest<'a> {
     ) -> Result<(), AskFailure> {
         let (name, request_id) = (name.to_owned(), request_id.to_owned());
         let request = RequestFrame { name, request_id, body };
-        let sending = self.writer.send(&request);
-        let sent = tokio::time::timeout(self.timeouts.silence, sending).await;
+        let moved = self.writer.moved();
+        let mut sending = pin!(self.writer.send(&request));
+        let sent = loop {
+            let n_bytes_before = moved.get();
+            let sent = tokio::time::timeout(self.timeouts.silence, &mut sending).await;
+            if sent.is_ok() || moved.get() == n_bytes_before {
+                break sent;
+            }
+        };
         sent.map_err(|_| AskFailure::Silent)?.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => {
                 let message = format!("cannot send the request to the running kith: {error}");
@@ -109,4 +121,72 @@ fn bytes_of(frame: &HostFrame) -> usize {
         HostFrame::Hello(_) | HostFrame::Error(_) | HostFrame::Alive(_) => 0,
     };
     n_bytes + size_of::<HostFrame>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::StreamExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use tokio_tungstenite::WebSocketStream;
+    use tokio_tungstenite::tungstenite::protocol::Role;
+
+    use super::*;
+    use crate::attach::measured_stream::MeasuredStream;
+    use crate::http::websocket::{WebSocketSink, WebSocketSource, limits};
+    use crate::remote::RemoteStream;
+
+    /// Less than a host may be silent; three of them are more.
+    const PAUSE: Duration = Duration::from_secs(20);
+
+    /// The client's side of a connection to another machine, and the other end of its wire.
+    async fn remote(wire_bytes: usize) -> (HostFrames, HostWriter, DuplexStream) {
+        let (here, there) = duplex(wire_bytes);
+        let (stream, moved) = MeasuredStream::new(Box::new(here) as _);
+        let stream: RemoteStream = stream;
+        let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(limits())).await;
+        let (sink, source) = socket.split();
+        let frames = HostFrames::Remote(WebSocketSource(source), moved.clone());
+        (frames, HostWriter::Remote(WebSocketSink(sink), moved), there)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_may_take_longer_than_a_host_may_be_silent() {
+        let (frames, writer, mut there) = remote(1024).await;
+        let cancel = CancellationToken::new();
+        let mut request = OpenRequest::new(frames, writer, Timeouts::default(), &cancel);
+        // One frame in pieces: its head, and a text that never stops for long.
+        let text = b"{\"type\":\"alive\"}";
+        let dripping = async {
+            there.write_all(&[0x81, text.len().try_into().unwrap()]).await.unwrap();
+            for piece in text.chunks(5) {
+                tokio::time::sleep(PAUSE).await;
+                there.write_all(piece).await.unwrap();
+            }
+        };
+        let (frame, ()) = tokio::join!(request.receive(), dripping);
+        assert!(matches!(frame, Ok(HostFrame::Alive(_))), "{frame:?}");
+        // One that says nothing more is silent.
+        assert!(matches!(request.receive().await, Err(AskFailure::Silent)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_may_take_longer_than_a_host_may_be_silent() {
+        let (frames, writer, mut there) = remote(64).await;
+        let cancel = CancellationToken::new();
+        let mut request = OpenRequest::new(frames, writer, Timeouts::default(), &cancel);
+        let taking = async {
+            for _ in 0..5 {
+                tokio::time::sleep(PAUSE).await;
+                there.read_exact(&mut [0; 64]).await.unwrap();
+            }
+        };
+        let body = Json::of(&"x".repeat(300));
+        let (sent, ()) = tokio::join!(request.send("say", "1", body), taking);
+        assert!(sent.is_ok(), "{sent:?}");
+        // One that takes nothing is silent.
+        let body = Json::of(&"x".repeat(300));
+        assert!(matches!(request.send("say", "2", body).await, Err(AskFailure::Silent)));
+    }
 }

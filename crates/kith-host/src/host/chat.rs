@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kith_engine::command::{CommandAction, DecideAction};
+use kith_engine::command::{CommandAction, DecideAction, refusal_of_reason};
 use kith_engine::engine::{BranchCommand, RowFollower, RowProgress, TurnPlace};
 use kith_engine::feed::FeedItem;
 use kith_engine::report::{MessageEnd, TurnReport};
 use kith_engine::ui_message::{ChunkStream, StreamEnd, UiChunk};
+use kith_sessions::desk::{Wakeup, WakeupReason};
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::calls::{Decision, Via};
 use kith_vocab::event::{Body, Event};
@@ -25,7 +26,7 @@ use crate::caller::Caller;
 use crate::calls::message::{Acknowledgement, MessageTarget, SendMessage, SentFile};
 use crate::error::CallError;
 use crate::notes::HostNote;
-use crate::projects::whole_path;
+use crate::projects::whole_path_text;
 
 /// The end of the id of an answer; before it stands the id of the message that began its turn.
 const REPLY_SUFFIX: &str = "_reply";
@@ -193,7 +194,10 @@ impl Host {
         session_id: SessionId,
         request: &ChatRequest,
     ) -> Result<Option<ChatStream>, CallError> {
-        if request.answers.is_empty() {
+        // Clients send all of their history, answers of long ago too. Beside a message, only questions
+        // that still wait count, and whether there are any is known without reading the log.
+        let is_needed = request.said.is_none() || self.may_wait_for_person(session_id).await?;
+        if request.answers.is_empty() || !is_needed {
             return Ok(None);
         }
         let Some(turn) = self.engine.find_turn(session_id, |_| true).await? else {
@@ -205,6 +209,12 @@ impl Host {
         let Some(answered_to) = known.map(|(_, seq)| *seq).max() else { return Ok(None) };
         let mut known_to = answered_to;
         if turn.waits_for_person {
+            // First: a request is refused as a whole, before any of its answers counts.
+            let reasons =
+                turn.questions.iter().filter_map(|(id, _)| answered(id)?.reason.as_deref());
+            if let Some(refusal) = reasons.into_iter().find_map(|it| refusal_of_reason(Some(it))) {
+                return Err(CallError::invalid(refusal));
+            }
             // The stream that asked has told all of the questions.
             known_to = turn.questions.iter().map(|(_, seq)| *seq).max().unwrap_or(answered_to);
             for (approval_id, _) in &turn.questions {
@@ -223,6 +233,18 @@ impl Host {
         }
         let turn = self.engine.find_turn(session_id, |event| event.id == turn.message.id).await?;
         Ok(turn.map(|turn| self.told_again(caller, session_id, &turn, known_to)))
+    }
+
+    /// Whether a turn of the session may wait for an answer: then its message is open, or a time is set
+    /// at which its question expires.
+    async fn may_wait_for_person(&self, session_id: SessionId) -> Result<bool, CallError> {
+        if !self.desk.open_rows(session_id).await?.is_empty() {
+            return Ok(true);
+        }
+        let expires = |it: &Wakeup| {
+            it.reason == WakeupReason::ApprovalExpiry && it.session_id == Some(session_id)
+        };
+        Ok(self.desk.wakeups().await?.iter().any(expires))
     }
 
     /// The turn of a message of a person's; without an id, of the last one.
@@ -290,9 +312,10 @@ impl Host {
         if said.text.trim().is_empty() && said.files.is_empty() {
             return Err(CallError::invalid("the message has no text and no files"));
         }
-        if let Some(cwd) = &cwd {
-            whole_path(cwd)?;
-        }
+        let cwd = match cwd {
+            Some(cwd) => whole_path_text(&cwd)?,
+            None => self.house.dir.to_string_lossy().into_owned(),
+        };
         let settings = self.settings.current()?;
         // Who sends a chat does not know the models of the house; the one that is chosen is meant.
         let expects = self.models.choose(model.as_deref(), &settings)?.name;
@@ -302,7 +325,7 @@ impl Host {
             agent_id: Some(agent_id.to_owned()),
             thread_id: chat.thread_id.clone(),
             target: MessageTarget::Current,
-            cwd: cwd.unwrap_or_else(|| self.house.dir.to_string_lossy().into_owned()),
+            cwd,
             model,
             expects,
             expected_leaf: None,

@@ -21,6 +21,7 @@ use crate::caller::{Caller, WEB};
 use crate::calls::session::{CreateDialog, CreatedDialog};
 use crate::error::{CallError, ErrorCode};
 use crate::priming;
+use crate::projects::whole_path_text;
 
 pub async fn create_dialog(
     host: Arc<Host>,
@@ -30,9 +31,6 @@ pub async fn create_dialog(
     // Without a script nothing is primed, whatever was asked for besides.
     call.priming = call.priming.filter(|it| !it.script_refs.is_empty());
     let session_id = call.session_id.unwrap_or_else(|| SessionId::from_uuid(host.clock.new_id()));
-    if call.cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_absolute()) {
-        return Err(CallError::invalid("`cwd` must be the whole path of a folder"));
-    }
     let thread_id = call.thread_id.take().map_or_else(|| new_room(session_id), Ok)?;
     if host.journal.exists(session_id).await? {
         return host.created_before(session_id, &thread_id, call.priming).await;
@@ -45,7 +43,10 @@ pub async fn create_dialog(
     let scripts = priming::load_scripts(&host.house, &agent_id, &script_refs)?;
     let thread_id = host.reads.thread_in_use(&agent_id, thread_id).await?;
     let audience = host.audience(&agent_id, &thread_id).await?;
-    let cwd = call.cwd.unwrap_or_else(|| host.house.dir.to_string_lossy().into_owned());
+    let cwd = match &call.cwd {
+        Some(cwd) => whole_path_text(cwd)?,
+        None => host.house.dir.to_string_lossy().into_owned(),
+    };
     host.setup.check(member, Path::new(&cwd), audience, host.clock.now())?;
     let header = SessionHeader {
         v: LOG_FORMAT_VERSION,

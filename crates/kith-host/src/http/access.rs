@@ -4,7 +4,8 @@
 //! login code that is good once and for a minute; the code stands behind the `#` of the address, which
 //! browsers send to nobody. A cookie is a date with a signature made with the token, so it outlives
 //! the host, and a new token (its file deleted, the host started again) ends all of them. Logging out
-//! ends one at once, with its streams, and for every later host.
+//! ends one at once, with its streams, and for every later host. If that cannot be written down, the login
+//! has ended for this host, and logging out again writes it.
 //!
 //! Browsers send a cookie to every port of a machine, so whatever else the owner opens there gets it. The
 //! page therefore also shows a key that its browser keeps for this port alone.
@@ -39,7 +40,8 @@ const COOKIE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 const PAGE_KEY: HeaderName = HeaderName::from_static("x-kith-page");
 /// The same on WebSockets, which have no headers of their own: the name of a protocol.
 const PAGE_KEY_PROTOCOL: &str = "kith.";
-/// Wrong tokens and codes within a minute, after which nobody is let in without a cookie.
+/// Wrong tokens and codes within a minute that are told to be wrong; whoever shows more of them is told to
+/// wait. A right one is accepted however many were wrong: nobody locks the owner out by guessing.
 const FAILURES_MAX: usize = 10;
 const FAILURE_WINDOW_MS: u64 = 60_000;
 
@@ -48,7 +50,8 @@ pub struct HttpAccess {
     /// Cookies do not tell ports apart: those of two houses need two names.
     cookie_name: String,
     clock: Arc<dyn Clock>,
-    codes: Mutex<VecDeque<LoginCode>>,
+    /// Those of all listeners of the house: the host makes them, and a browser shows one at any listener.
+    codes: Arc<Mutex<VecDeque<LoginCode>>>,
     /// When the last failures were, by the monotonic clock.
     failures: Mutex<VecDeque<u64>>,
     /// Those of all listeners of the house: whoever logs out at one has logged out.
@@ -68,6 +71,8 @@ enum LoginChannel {
 #[derive(Default)]
 struct Logins {
     ended: Logouts,
+    /// Whether some of them are not in the file yet.
+    is_unwritten: bool,
     /// Told when a login ends, for its streams.
     streams: HashMap<u64, CancellationToken>,
     newest: u64,
@@ -95,10 +100,11 @@ impl HttpAccess {
         Ok(HttpAccess { logins, kith_dir: Some(house.kith_dir()), ..access })
     }
 
-    /// The same house at its listener for other machines. Logins are shared; failures are not, because
-    /// wrong tokens from elsewhere must not lock out the page of this machine.
+    /// The same house at its listener for other machines. Codes and logins are shared; failures are not,
+    /// because wrong tokens from elsewhere must not slow down the page of this machine.
     pub(crate) fn over_tls(&self) -> HttpAccess {
         HttpAccess {
+            codes: Arc::clone(&self.codes),
             logins: Arc::clone(&self.logins),
             kith_dir: self.kith_dir.clone(),
             channel: LoginChannel::Tls,
@@ -109,7 +115,7 @@ impl HttpAccess {
     fn new(token: String, clock: Arc<dyn Clock>) -> HttpAccess {
         let name = hex(&Sha256::digest(format!("cookie {token}")));
         let cookie_name = format!("kith_{}", &name[..12]);
-        let (codes, failures, logins) = (Mutex::default(), Mutex::default(), Arc::default());
+        let (codes, failures, logins) = (Arc::default(), Mutex::default(), Arc::default());
         let (kith_dir, channel) = (None, LoginChannel::Loopback);
         HttpAccess { token, cookie_name, clock, codes, failures, logins, kith_dir, channel }
     }
@@ -157,26 +163,45 @@ impl HttpAccess {
         expires_at
     }
 
-    /// Ends the login of a request, and returns the `Set-Cookie` that takes its cookie away.
-    pub(super) fn log_out(&self, headers: &HeaderMap) -> io::Result<String> {
-        if let Some(login) = self.login_of(headers) {
-            let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Ends the login of a request, and writes down every end that is not written yet. It takes no login
+    /// that is still good: one whose end could not be written can be ended again, also when the browser
+    /// has no cookie any more.
+    pub(super) fn log_out(&self, headers: &HeaderMap) -> io::Result<()> {
+        let login = self.signed_login(headers);
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(login) = login.filter(|login| !logins.ended.has(*login)) {
             logins.ended.end(login, self.clock.now());
+            logins.is_unwritten = true;
             if let Some(streams) = logins.streams.remove(&login) {
                 streams.cancel();
             }
-            if let Some(kith_dir) = &self.kith_dir {
-                write_logouts(kith_dir, &logins.ended.text())?;
-            }
         }
-        Ok(self.set_cookie("", 0))
+        if let Some(kith_dir) = self.kith_dir.as_ref().filter(|_| logins.is_unwritten) {
+            write_logouts(kith_dir, &logins.ended.text())?;
+        }
+        logins.is_unwritten = false;
+        Ok(())
     }
 
-    /// Cancelled when the login of this request ends; never for a program with the token.
+    /// The `Set-Cookie` that takes the cookie away.
+    pub(super) fn no_cookie(&self) -> String {
+        self.set_cookie("", 0)
+    }
+
+    /// Cancelled when the login of this request ends, also if it has ended since it was checked; never for
+    /// a program with the token.
     pub(super) fn until_logout(&self, headers: &HeaderMap) -> CancellationToken {
-        let Some(login) = self.login_of(headers) else { return CancellationToken::new() };
-        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
-        logins.streams.entry(login).or_default().clone()
+        let until = CancellationToken::new();
+        if let Some(login) = self.signed_login(headers) {
+            let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+            if !logins.ended.has(login) {
+                return logins.streams.entry(login).or_default().clone();
+            }
+        }
+        if !bearer(headers).is_some_and(|shown| is_same_secret(&self.token, shown)) {
+            until.cancel();
+        }
+        until
     }
 
     fn set_cookie(&self, value: &str, seconds: u64) -> String {
@@ -208,14 +233,19 @@ impl HttpAccess {
         Err(HttpProblem::unauthorized("this is not the token of this house", hint))
     }
 
-    /// The login by which the page sends a request.
+    /// The login by which the page sends a request, unless it has ended.
     fn login_of(&self, headers: &HeaderMap) -> Option<u64> {
+        let login = self.signed_login(headers)?;
+        let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        (!logins.ended.has(login)).then_some(login)
+    }
+
+    /// The login that a request shows, whether or not it has ended.
+    fn signed_login(&self, headers: &HeaderMap) -> Option<u64> {
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|it| it.split_once('='));
         let mut values = pairs.filter(|(name, _)| name.trim() == self.cookie_name);
-        let login = values.find_map(|(_, value)| self.login_in(value.trim(), headers))?;
-        let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
-        (!logins.ended.has(login)).then_some(login)
+        values.find_map(|(_, value)| self.login_in(value.trim(), headers))
     }
 
     fn login_in(&self, value: &str, headers: &HeaderMap) -> Option<u64> {

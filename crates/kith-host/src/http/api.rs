@@ -19,11 +19,11 @@ use super::HttpState;
 use super::access::PageLogin;
 use super::event_stream;
 use super::reply::{self, HttpProblem, ReplyBody};
-use crate::call::{Call as _, Delivery, Follower};
+use crate::call::{Call, Delivery, Follower, Reply, Response as Answered};
 use crate::caller::Caller;
 use crate::calls::subscription::{FollowHouse, Subscribe};
 use crate::error::CallError;
-use crate::protocol::{ClientHello, PROTOCOL, REQUEST_BYTES_MAX};
+use crate::protocol::{ClientHello, FRAME_BYTES_MAX, PROTOCOL, REQUEST_BYTES_MAX, answer_too_long};
 use crate::routes;
 use crate::serve::transport::Arrival;
 
@@ -60,23 +60,25 @@ pub(super) async fn login(
     let login: Login = read_form("login", &body)
         .map_err(|_| HttpProblem::bad_request("a login is `{\"code\": \"…\"}`"))?;
     let PageLogin { set_cookie, page_key } = state.access.log_in(&login.code)?;
-    Ok(with_cookie(&set_cookie, &serde_json::json!({ "ok": true, "pageKey": page_key })))
+    let response = reply::json(&serde_json::json!({ "ok": true, "pageKey": page_key }));
+    Ok(with_cookie(&set_cookie, response))
 }
 
-/// Ends the login of the page that asks.
-pub(super) fn logout(
-    headers: &HeaderMap,
-    state: &HttpState,
-) -> Result<Response<ReplyBody>, HttpProblem> {
-    let cookie = blocking(|| state.access.log_out(headers)).map_err(|error| {
-        CallError::filesystem(format!("the logout could not be written down: {error}"))
-            .hint("free some disk space, and log out again")
-    })?;
-    Ok(with_cookie(&cookie, &serde_json::json!({ "ok": true })))
+/// Ends the login of the page that asks. The cookie goes in any case.
+pub(super) fn logout(headers: &HeaderMap, state: &HttpState) -> Response<ReplyBody> {
+    let response = match blocking(|| state.access.log_out(headers)) {
+        Ok(()) => reply::json(&serde_json::json!({ "ok": true })),
+        Err(error) => {
+            let message = format!("the logout could not be written down: {error}");
+            let error = CallError::filesystem(message)
+                .hint("free some disk space and log out again, or the next host accepts the login");
+            HttpProblem::from(error).into_response()
+        }
+    };
+    with_cookie(&state.access.no_cookie(), response)
 }
 
-fn with_cookie(cookie: &str, answer: &serde_json::Value) -> Response<ReplyBody> {
-    let mut response = reply::json(answer);
+fn with_cookie(cookie: &str, mut response: Response<ReplyBody>) -> Response<ReplyBody> {
     // A cookie of ours is letters, digits and punctuation.
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
@@ -105,15 +107,30 @@ pub(super) async fn call(
     if is_stream {
         return Ok(event_stream::answer(name, body, caller, state, until));
     }
-    answer_once(name.to_owned(), body, caller, state).await
+    let answer = answer_once(name.to_owned(), body, caller, state).await??;
+    Ok(reply::json(&HttpAnswerForm { ok: true, data: &answer.data, notes: &answer.notes }))
 }
 
+/// The same for a call of ours, whose answer is told in other words.
+pub(super) async fn answer_typed<C: Call>(
+    call: &C,
+    caller: Caller,
+    state: &HttpState,
+) -> Result<Reply<C::Answer>, HttpProblem> {
+    let answer = answer_once(C::NAME.to_owned(), Json::of(call), caller, state).await?;
+    Ok(answer.and_then(|it| {
+        let unread = |error| CallError::bug(format!("cannot read the host's own answer: {error}"));
+        Ok(Answered { data: it.data.read().map_err(unread)?, notes: it.notes })
+    }))
+}
+
+/// What the host answers; refused at once if it is ending.
 async fn answer_once(
     name: String,
     body: Json,
     caller: Caller,
     state: &HttpState,
-) -> Result<Response<ReplyBody>, HttpProblem> {
+) -> Result<Reply<Json>, HttpProblem> {
     let token = state.server.admit(&name).ok_or_else(HttpProblem::ending)?;
     let gone = CancellationToken::new();
     let _gone_when_dropped = gone.clone().drop_guard();
@@ -127,11 +144,16 @@ async fn answer_once(
         drop(token);
         answer
     });
-    let answer = answering.await.map_err(|_| {
-        CallError::bug("this is a bug in kith: the host failed to handle the request")
-    })?;
-    let answer = answer?;
-    Ok(reply::json(&HttpAnswerForm { ok: true, data: &answer.data, notes: &answer.notes }))
+    let answer = answering.await.map_err(|_| CallError::failed_request())?;
+    Ok(answer.and_then(within_limit))
+}
+
+/// Over the socket too, no longer answer is sent.
+fn within_limit(answer: Answered<Json>) -> Reply<Json> {
+    if answer.data.as_str().len() > FRAME_BYTES_MAX {
+        return Err(answer_too_long());
+    }
+    Ok(answer)
 }
 
 fn json_of(name: &str, body: &Bytes) -> Result<Json, HttpProblem> {
@@ -203,4 +225,17 @@ fn first_language(accepted: &str) -> Option<String> {
 fn accepts_events(headers: &HeaderMap) -> bool {
     let mut texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     texts.any(|text| text.split(',').any(|kind| kind.trim().starts_with("text/event-stream")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_no_longer_than_over_the_socket() {
+        let answer = |n_bytes: usize| Answered::new(Json::of(&"x".repeat(n_bytes - 2)));
+        assert!(within_limit(answer(FRAME_BYTES_MAX)).is_ok());
+        let refused = within_limit(answer(FRAME_BYTES_MAX + 1)).unwrap_err();
+        assert_eq!(refused.message(), answer_too_long().message());
+    }
 }

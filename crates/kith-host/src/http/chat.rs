@@ -23,10 +23,12 @@ use super::api::{BODY_MS_MAX, caller_of, read_body, read_form};
 use super::event_stream::EventBody;
 use super::query::{decoded, query_of};
 use super::reply::{self, HttpProblem, ReplyBody};
-use crate::caller::WEB;
+use crate::caller::{Caller, WEB};
 use crate::calls::message::SentFile;
+use crate::error::CallError;
 use crate::host::chat::{ChatAnswer, ChatChange, ChatMessage, ChatName, ChatRequest, ChatStream};
 use crate::protocol::REQUEST_BYTES_MAX;
+use crate::serve::ServerState;
 
 /// The name under which the host counts a chat among what it must finish.
 const CHAT: &str = "chat";
@@ -121,9 +123,24 @@ pub(super) async fn send(
     let body = read_body(request, REQUEST_BYTES_MAX, BODY_MS_MAX).await?;
     let form: ChatForm = read_form(CHAT, &body)?;
     let request = form.into_request()?;
-    let token = state.server.admit(CHAT).ok_or_else(HttpProblem::ending)?;
-    let stream = state.server.host.begin_chat(&caller, request).await?;
+    let (stream, token) = begin(&state.server, caller, request).await?;
     Ok(stream_response(stream, token, until, state))
+}
+
+/// Does what a request asks for, on its own: a client that leaves in the middle must not leave the
+/// conversation moved back without its message, or half of its answers given.
+async fn begin(
+    server: &ServerState,
+    caller: Caller,
+    request: ChatRequest,
+) -> Result<(ChatStream, TaskTrackerToken), HttpProblem> {
+    let token = server.admit(CHAT).ok_or_else(HttpProblem::ending)?;
+    let host = Arc::clone(&server.host);
+    let beginning = tokio::spawn(async move {
+        let stream = host.begin_chat(&caller, request).await;
+        stream.map(|stream| (stream, token))
+    });
+    Ok(beginning.await.map_err(|_| CallError::failed_request())??)
 }
 
 /// Tells the running turn of a chat again, from its beginning.
@@ -135,12 +152,10 @@ pub(super) async fn resume(
     let caller = caller_of(request.headers())?;
     let [agent_id] = query_of(request.uri(), ["agentId"])?;
     let chat = chat_name(decoded(id)?, agent_id)?;
+    let until = state.access.until_logout(request.headers());
     let token = state.server.admit(CHAT).ok_or_else(HttpProblem::ending)?;
     match state.server.host.resume_chat(&caller, &chat).await? {
-        Some(stream) => {
-            let until = state.access.until_logout(request.headers());
-            Ok(stream_response(stream, token, until, state))
-        }
+        Some(stream) => Ok(stream_response(stream, token, until, state)),
         None => Ok(reply::no_content()),
     }
 }

@@ -9,14 +9,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::HttpState;
-use super::api::{BODY_MS_MAX, caller_of, read_body, read_form};
+use super::api::{BODY_MS_MAX, answer_typed, caller_of, read_body, read_form};
 use super::query::query_of;
 use super::reply::{self, HttpProblem, ReplyBody};
-use crate::call::Follower;
 use crate::calls::priming::{ListScripts, SaveScript};
 use crate::error::ErrorCode;
 use crate::protocol::REQUEST_BYTES_MAX;
-use crate::routes;
 
 pub(super) const SCRIPTS: &str = "/api/priming/scripts";
 pub(super) const SAVE: &str = "/api/priming/save-current-course";
@@ -49,7 +47,7 @@ pub(super) async fn list(
     let [agent_id, query] = query_of(request.uri(), ["agentId", "q"])?;
     let is_search = query.as_ref().is_some_and(|it| !it.trim().is_empty());
     let call = ListScripts { agent_id, query };
-    let answer = routes::answer(&state.server.host, caller, call, Follower::<()>::none()).await?;
+    let answer = answer_typed(&call, caller, state).await??;
     let mut scripts = answer.data.scripts;
     if !is_search {
         scripts.retain(|it| it.last_used_at.is_some());
@@ -73,8 +71,7 @@ pub(super) async fn save(
         shared: false,
         overwrite: form.overwrite,
     };
-    let answer = routes::answer(&state.server.host, caller, call, Follower::<()>::none()).await;
-    match answer {
+    match answer_typed(&call, caller, state).await? {
         Ok(saved) => {
             let (path, script_ref) = (&saved.data.path, &saved.data.script_ref);
             let answer = json!({ "ok": true, "scriptRef": script_ref, "path": path,

@@ -47,7 +47,11 @@ impl Strangers {
 
 impl Stranger {
     /// The connection is the owner's, and keeps its place.
-    pub(super) fn is_known(&self) {
+    pub(super) fn mark_authenticated(&self) {
+        self.leave_list();
+    }
+
+    fn leave_list(&self) {
         let mut waiting = self.list.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.by_age.remove(&self.number);
     }
@@ -55,7 +59,7 @@ impl Stranger {
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        self.is_known();
+        self.leave_list();
     }
 }
 
@@ -67,7 +71,7 @@ mod tests {
     fn the_oldest_stranger_goes_first_and_the_owner_never() {
         let strangers = Arc::<Strangers>::default();
         let [owner, first, second, left] = std::array::from_fn(|_| strangers.enter());
-        owner.is_known();
+        owner.mark_authenticated();
         drop(left);
         assert!(strangers.close_oldest());
         assert!(first.closed.is_cancelled() && !second.closed.is_cancelled());

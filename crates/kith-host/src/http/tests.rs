@@ -20,7 +20,7 @@ use crate::serve::Server;
 use crate::tests;
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A house that is served.
 pub(super) struct Served {
@@ -46,6 +46,10 @@ impl Served {
         let address = serve(listener, Arc::clone(server.state()), Arc::clone(&access)).unwrap();
         let token = std::fs::read_to_string(house.kith_dir().join("http-token")).unwrap();
         Served { dir, server, access, address, token: token.trim().to_owned() }
+    }
+
+    pub(super) fn state(&self) -> &Arc<ServerState> {
+        self.server.state()
     }
 
     /// Sends the lines as they are, and reads until the server closes.
@@ -367,4 +371,21 @@ async fn a_message_can_be_acknowledged_when_it_is_accepted_queued_and_bound_to_a
     let mut wrong = message("m5");
     wrong["ack"] = json!("never");
     assert_eq!(served.call("send_message", &wrong).await.0, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_ends_takes_no_request_at_any_address() {
+    let served = Served::new().await;
+    served.call("send_message", &message("m1")).await;
+    served.state().close();
+    let save = json!({ "slug": "late" });
+    assert_eq!(served.call("priming/save-current-course", &save).await.0, 503);
+    assert_eq!(served.call("list_threads", &json!({})).await.0, 503);
+    let chat = json!({ "id": "a", "messages": [
+        { "id": "1", "role": "user", "parts": [{ "type": "text", "text": "hi" }] }] });
+    assert_eq!(served.call("chat", &chat).await.0, 503);
+    let scripts = "GET /api/priming/scripts?q=late HTTP/1.1\r\nHost: HOST\r\n\
+                   Authorization: Bearer TOKEN\r\nConnection: close\r\n\r\n";
+    assert_eq!(status_of(&served.raw(scripts).await), 503);
+    assert!(!served.dir.path().join(".minds").exists());
 }

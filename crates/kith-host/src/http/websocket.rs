@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::reply::{self, HttpProblem, ReplyBody};
-use super::{HttpState, Visit};
+use super::{HttpConnection, HttpState};
 use crate::protocol::{REQUEST_BYTES_MAX, read_frame};
 use crate::serve::attend_client;
 use crate::serve::transport::{Arrival, FrameSink, FrameSource};
@@ -43,7 +43,7 @@ pub(crate) fn limits() -> WebSocketConfig {
 pub(super) fn upgrade(
     mut request: Request<Incoming>,
     state: &HttpState,
-    visit: Arc<Visit>,
+    connection: Arc<HttpConnection>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     let headers = request.headers();
     if !names(headers, "upgrade", "websocket") || !names(headers, "connection", "upgrade") {
@@ -71,7 +71,7 @@ pub(super) fn upgrade(
         let (source, sink) = (WebSocketSource(source), WebSocketSink(sink));
         attend_client(source, sink, server, Arrival::Http, until).await;
         // The connection counts until its WebSocket has ended.
-        drop(visit);
+        drop(connection);
     });
     let mut response = Response::new(reply::whole(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -4,11 +4,14 @@
 //! each session when somebody speaks in it next: in an event, so that a replay agrees.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_engine::state::knowledge::ModelKnowledge;
-use kith_sessions::background_notes::{read_background_notes, write_background_notes};
+use kith_sessions::background_notes::{
+    read_background_notes, set_aside_background_notes, write_background_notes,
+};
 use kith_tools::exec_shell::background::BackgroundNotes;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{HarnessItem, HarnessItemEvent, HarnessKind, Origin, Trust};
@@ -39,11 +42,14 @@ struct EndedCommands {
 }
 
 impl CommandNotes {
-    pub(super) fn open(kith_dir: PathBuf) -> Arc<CommandNotes> {
-        // Notes that cannot be read cost a reminder.
-        let lost = read_background_notes(&kith_dir).unwrap_or_default();
+    /// The notes of a house, and what was wrong with those that an earlier host left.
+    pub(super) fn open(kith_dir: PathBuf) -> (Arc<CommandNotes>, Option<String>) {
+        let (lost, problem) = match read_background_notes(&kith_dir) {
+            Ok(lost) => (lost, None),
+            Err(error) => (BTreeMap::new(), Some(set_aside(&kith_dir, &error))),
+        };
         let kept = Mutex::new(KeptNotes { running: BTreeMap::new(), lost });
-        Arc::new(CommandNotes { kith_dir, kept })
+        (Arc::new(CommandNotes { kith_dir, kept }), problem)
     }
 
     /// Tells a session which of its commands are gone, if its model does not know it yet.
@@ -64,6 +70,14 @@ impl CommandNotes {
         None
     }
 
+    /// Forgets what is noted of a session that is gone: nobody will speak in it.
+    pub(super) fn forget(&self, session: SessionId) {
+        let mut kept = self.kept();
+        if kept.lost.remove(&session).is_some() {
+            self.write(&kept);
+        }
+    }
+
     fn write(&self, kept: &KeptNotes) {
         let mut notes = kept.running.clone();
         for (session, ids) in &kept.lost {
@@ -77,6 +91,18 @@ impl CommandNotes {
         // Each change replaces a whole entry, so a panic elsewhere does not spoil it.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Keeps notes that cannot be read for whoever wants to look at them: the next ones would replace them.
+fn set_aside(kith_dir: &Path, error: &io::Error) -> String {
+    let kept = match set_aside_background_notes(kith_dir) {
+        Ok(path) => format!("they are kept as `{}`", path.display()),
+        Err(error) => format!("they could not be kept: {error}"),
+    };
+    format!(
+        "the notes about commands in the background cannot be read, so sessions are not told which of \
+         theirs have ended: {error}; {kept}"
+    )
 }
 
 /// The notes as the commands write them.
@@ -105,4 +131,49 @@ fn reminder(ids: Vec<String>) -> Body {
         data: Some(Json::of(&EndedCommands { ended_commands: ids })),
     };
     Body::HarnessItem(HarnessItemEvent::new(item, Trust::Owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use kith_vocab::clock::Clock as _;
+
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn session() -> SessionId {
+        SessionId::from_uuid(SystemClock.new_id())
+    }
+
+    #[test]
+    fn notes_that_cannot_be_read_are_kept_and_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = CommandIds::from([(session(), vec!["3f2a91".to_owned()])]);
+        write_background_notes(dir.path(), &left).unwrap();
+        let path = dir.path().join("background.json");
+        fs::write(&path, "no JSON").unwrap();
+        let (notes, problem) = CommandNotes::open(dir.path().to_owned());
+        let problem = problem.unwrap();
+        assert!(problem.contains("background.unreadable.json"), "{problem}");
+        let next = CommandIds::from([(session(), vec!["12ab34".to_owned()])]);
+        NotesOfHost(notes).keep(&next);
+        assert_eq!(read_background_notes(dir.path()).unwrap(), next);
+        let kept = fs::read_to_string(dir.path().join("background.unreadable.json")).unwrap();
+        assert_eq!(kept, "no JSON");
+    }
+
+    #[test]
+    fn notes_of_a_session_that_is_removed_go_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (gone, other) = (session(), session());
+        let ids = vec!["3f2a91".to_owned()];
+        let left = CommandIds::from([(gone, ids.clone()), (other, ids.clone())]);
+        write_background_notes(dir.path(), &left).unwrap();
+        let (notes, problem) = CommandNotes::open(dir.path().to_owned());
+        assert_eq!(problem, None);
+        notes.forget(gone);
+        let kept = read_background_notes(dir.path()).unwrap();
+        assert_eq!(kept, CommandIds::from([(other, ids)]));
+    }
 }

@@ -84,3 +84,35 @@ async fn a_host_of_another_version_is_refused_in_one_sentence() {
         assert_eq!(error.code, ErrorCode::ProtocolMismatch);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_goes_away_after_its_hello_is_asked_again_after_a_pause() {
+    let pem = new_pem().unwrap();
+    let identity = identity(pem.as_bytes(), pem.as_bytes()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let address = format!("https://127.0.0.1:{port}#{}", identity.sha256);
+    tokio::spawn(async move {
+        for n in 0..3 {
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = identity.acceptor.accept(stream).await.unwrap();
+            let mut socket = accept_async(stream).await.unwrap();
+            let hello = "{\"type\":\"hello\",\"protocol\":3}";
+            socket.send(Message::text(hello)).await.unwrap();
+            // Its hello and its request.
+            socket.next().await.unwrap().unwrap();
+            socket.next().await.unwrap().unwrap();
+            if n == 2 {
+                let refusal = "{\"type\":\"error\",\"requestId\":\"1\",\"ok\":false,\"code\":\"conflict\",\
+                    \"message\":\"it is back\",\"blame\":\"request\",\"hints\":[]}";
+                socket.send(Message::text(refusal)).await.unwrap();
+                while let Some(Ok(_)) = socket.next().await {}
+            }
+        }
+    });
+    let host = RemoteHost::new(RemoteAddress::parse(&address).unwrap(), Secret::new(TOKEN));
+    let began = std::time::Instant::now();
+    let met = RemoteHouse::meet(host, Caller::owner(CLI)).await;
+    assert_eq!(met.err().unwrap().message(), "it is back");
+    assert!(began.elapsed() >= Duration::from_millis(2 * 250), "{:?}", began.elapsed());
+}

@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::transport::FrameSink;
+use super::transport::{Arrival, FrameSink};
 use crate::call::{Delivery, Undelivered};
 use crate::error::{CallError, ErrorCode};
-use crate::protocol::{FRAME_BYTES_MAX, HostFrame, KeepAlive, frame};
+use crate::protocol::{FRAME_BYTES_MAX, HostFrame, KeepAlive, answer_too_long, frame};
 
 /// Maximum number of lines waiting to be sent to one client.
 const FRAMES_WAITING_MAX: usize = 4096;
@@ -26,7 +26,8 @@ const ITEMS_WAITING_MAX: usize = 256;
 const ITEM_BYTES_WAITING_MAX: usize = 256 * 1024;
 /// Maximum number of requests of one client that run at the same time.
 const REQUESTS_RUNNING_MAX: usize = 256;
-/// How long an item waits for a client that takes no line.
+/// How long an item waits for a client of the house's own socket that takes no line. Over a network one
+/// line may take longer: there the connection itself ends when no byte is taken.
 const ROOM_WAIT_MS_MAX: u64 = 30_000;
 /// How long a connection that is closed waits for its client to take the last lines.
 const DRAIN_MS_MAX: u64 = 1_000;
@@ -46,6 +47,7 @@ pub(super) struct Link {
     running: Arc<Mutex<HashMap<String, CancellationToken>>>,
     /// Requests that keep items back.
     n_holding: Arc<AtomicUsize>,
+    arrival: Arrival,
 }
 
 /// Keeps items that can wait back until it is dropped.
@@ -58,7 +60,7 @@ impl Drop for HeldItems {
 }
 
 impl Link {
-    pub(super) fn new() -> (Link, mpsc::Receiver<Vec<u8>>) {
+    pub(super) fn new(arrival: Arrival) -> (Link, mpsc::Receiver<Vec<u8>>) {
         let (sender, receiver) = mpsc::channel(FRAMES_WAITING_MAX);
         let link = Link {
             sender,
@@ -68,6 +70,7 @@ impl Link {
             gone: CancellationToken::new(),
             running: Arc::default(),
             n_holding: Arc::default(),
+            arrival,
         };
         (link, receiver)
     }
@@ -129,13 +132,23 @@ impl Link {
                     Err(refused) => line = refused,
                 }
             }
-            let waited = tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS_MAX), taken);
             tokio::select! {
                 biased;
                 () = self.gone.cancelled() => return Err(Undelivered::Gone),
                 () = self.stalled.cancelled() => return Err(Undelivered::Stalled),
-                waited = waited => if waited.is_err() { self.stalled.cancel() },
+                () = self.too_long_without_room() => self.stalled.cancel(),
+                () = taken => (),
             }
+        }
+    }
+
+    async fn too_long_without_room(&self) {
+        match self.arrival {
+            Arrival::Socket => {
+                tokio::time::sleep(Duration::from_millis(ROOM_WAIT_MS_MAX)).await;
+            }
+            // The stream below counts the bytes that its client takes.
+            Arrival::Http => std::future::pending().await,
         }
     }
 
@@ -205,10 +218,7 @@ fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
 /// What is sent in place of an answer that no line can hold.
 fn too_long(message: &HostFrame) -> Option<HostFrame> {
     let HostFrame::Response(response) = message else { return None };
-    let text = format!("the answer is longer than {FRAME_BYTES_MAX} bytes");
-    let error = CallError::invalid(text)
-        .hint("run the command without `--from-host`, or read the session in pages");
-    Some(HostFrame::error(Some(response.request_id.clone()), error))
+    Some(HostFrame::error(Some(response.request_id.clone()), answer_too_long()))
 }
 
 /// Sends lines until nobody is left who could add one, the client is gone, or it has been waited

@@ -1,8 +1,9 @@
 //! Commands that run on after their call: until they end, are stopped, or their host ends.
 //!
 //! What such a command prints goes into a file that only the owner can read, up to the limit of every
-//! other command; what the model has not read yet is read from there. Which commands a session has is
-//! noted before one starts, so that the next host can tell the session that they are gone.
+//! other command; what the model has not read yet is read from there. Which commands of a session run is
+//! noted before one starts and when one has ended, so that the next host can tell the session which of
+//! them ended with this one.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -10,7 +11,7 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use kith_vocab::digest::sha256_hex;
@@ -38,7 +39,7 @@ const CHARACTER_BYTES_MAX: u64 = 4;
 /// How long the end of all commands is waited for when their host ends.
 const END_MS_MAX: u64 = 5_000;
 
-/// Keeps which commands each session has, for the host after this one.
+/// Keeps which commands of each session run, for the host after this one.
 pub trait BackgroundNotes: Send + Sync {
     /// Replaces what was noted. A note that cannot be kept costs a reminder, not the command.
     fn keep(&self, running: &BTreeMap<SessionId, Vec<String>>);
@@ -121,11 +122,11 @@ impl BackgroundCommands {
             }
             stays
         });
-        self.note(commands.keys());
+        self.note(&commands, None);
     }
 
     pub(super) fn start(
-        &self,
+        self: &Arc<Self>,
         (session, call): (SessionId, &CallId),
         supervisor: &Path,
         spec: &CommandSpec,
@@ -145,7 +146,7 @@ impl BackgroundCommands {
         forget_oldest_ended(&mut commands);
         let output = FileOutput { file: nameless_file()?, bytes: 0, read_to: 0 };
         let number = self.n_started.fetch_add(1, Ordering::Relaxed);
-        self.note(commands.keys().chain([&key]));
+        self.note(&commands, Some(&key));
         let started = start(supervisor, spec).and_then(|(pipe, running)| {
             let (end, grown) = (watch::Sender::new(None), watch::Sender::new(0));
             let (output, reason) = (Mutex::new(output), Mutex::default());
@@ -153,10 +154,10 @@ impl BackgroundCommands {
             let command =
                 BackgroundCommand { id, number, trust, stopper, output, reason, end, grown };
             let command = Arc::new(command);
-            let reader = Arc::clone(&command);
+            let (reader, all) = (Arc::clone(&command), Arc::downgrade(self));
             std::thread::Builder::new()
                 .name("background command".to_owned())
-                .spawn(move || reader.follow(pipe, running))?;
+                .spawn(move || reader.follow(pipe, running, &all))?;
             Ok(command)
         });
         match started {
@@ -165,7 +166,7 @@ impl BackgroundCommands {
                 Ok(command)
             }
             Err(error) => {
-                self.note(commands.keys());
+                self.note(&commands, None);
                 Err(error)
             }
         }
@@ -179,13 +180,15 @@ impl BackgroundCommands {
     pub(crate) fn forget(&self, session: SessionId, id: &str) {
         let mut commands = self.commands();
         commands.remove(&(session, id.to_owned()));
-        self.note(commands.keys());
+        self.note(&commands, None);
     }
 
-    fn note<'a>(&self, keys: impl Iterator<Item = &'a (SessionId, String)>) {
+    /// Notes the commands that run, and the one that is about to.
+    fn note(&self, commands: &CommandTable, starting: Option<&(SessionId, String)>) {
         let Some(notes) = &self.notes else { return };
         let mut running: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
-        for (session, id) in keys {
+        let ending_with_host = commands.iter().filter(|(_, it)| it.ends_with_host());
+        for (session, id) in ending_with_host.map(|(key, _)| key).chain(starting) {
             running.entry(*session).or_default().push(id.clone());
         }
         notes.keep(&running);
@@ -218,6 +221,12 @@ impl BackgroundCommand {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(reason);
         self.stopper.stop();
+    }
+
+    /// Whether its host is what ends it, or will be: not a command that has ended by itself.
+    fn ends_with_host(&self) -> bool {
+        let reason = *self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        reason == Some(CommandStop::HostEnded) || self.end.borrow().is_none()
     }
 
     pub(crate) fn stop_as_asked(&self) {
@@ -258,7 +267,12 @@ impl BackgroundCommand {
     }
 
     /// Reads what the command prints until it ends.
-    fn follow(&self, mut pipe: io::PipeReader, running: RunningCommand) {
+    fn follow(
+        &self,
+        mut pipe: io::PipeReader,
+        running: RunningCommand,
+        all: &Weak<BackgroundCommands>,
+    ) {
         let mut chunk = vec![0; CHUNK_BYTES_MAX];
         loop {
             let n_bytes = match pipe.read(&mut chunk) {
@@ -281,6 +295,9 @@ impl BackgroundCommand {
             None => end,
         };
         self.end.send_replace(Some(ended_in_words(&end)));
+        if let Some(all) = all.upgrade() {
+            all.note(&all.commands(), None);
+        }
     }
 
     fn output(&self) -> MutexGuard<'_, FileOutput> {

@@ -103,3 +103,11 @@ fn a_file_of_somebody_else_stays() {
     assert!(service.uninstall().is_err());
     assert!(path.exists());
 }
+
+#[test]
+fn only_a_service_that_reads_the_environment_file_is_said_to() {
+    for system in [ServiceSystem::Systemd, ServiceSystem::Launchd] {
+        let names_it = service(system, "/home/me/a").text().unwrap().contains(".kith/environment");
+        assert_eq!(names_it, system.reads_environment_file(), "{system:?}");
+    }
+}

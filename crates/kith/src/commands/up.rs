@@ -190,10 +190,10 @@ fn change_service(shared: &GlobalArgs, house: &House, args: &Up) -> CommandResul
     for command in change.commands.iter().filter(|_| args.install || change.is_changed) {
         ui::line(&format!("  {command}"));
     }
-    if args.install {
+    if args.install && change.reads_environment_file {
         ui::note(
-            "keys that your shell exports are not there: put them into `~/.kith/environment`, one \
-             NAME=value per line",
+            "The service does not see variables exported by your shell. Put API keys into \
+             `~/.kith/environment`, one NAME=value per line",
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -1,14 +1,15 @@
 //! Commands in the background, with the real supervisor: read, stopped, and gone with their host.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kith_testkit::another_user::{not_run, program};
 use kith_testkit::clock::{START, numbered_id};
 use kith_testkit::server::ServerReply;
 use kith_testkit::tools::{call_context, run_context};
-use kith_tools::exec_shell::background::BackgroundCommands;
+use kith_tools::exec_shell::background::{BackgroundCommands, BackgroundNotes};
 use kith_tools::{ToolSetup, built_in};
 use kith_vocab::event::calls::{Effect, Sandbox};
 use kith_vocab::event::messages::Trust;
@@ -32,6 +33,10 @@ struct Workshop {
 
 impl Workshop {
     fn new() -> Workshop {
+        Workshop::noting(BackgroundCommands::default())
+    }
+
+    fn noting(background: BackgroundCommands) -> Workshop {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().canonicalize().unwrap();
         let mut setup = ToolSetup::of_folder(&folder, Arc::new(|_| Trust::Owner)).unwrap();
@@ -39,7 +44,8 @@ impl Workshop {
         let path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
         setup.commands.variables = vec![("PATH".to_owned(), path.to_owned())];
         setup.commands.lookup.program_folders = std::env::split_paths(path).collect();
-        let background = Arc::clone(&setup.commands.background);
+        let background = Arc::new(background);
+        setup.commands.background = Arc::clone(&background);
         let (tools, cancel) = (built_in(setup), CancellationToken::new());
         Workshop { _dir: dir, folder, tools, background, cancel }
     }
@@ -295,6 +301,38 @@ async fn a_timeout_ends_it_and_the_question_says_that_it_runs_on() {
     let id = told.split('`').nth(1).unwrap();
     let ended = shop.text("exec_output", json!({ "id": id, "wait": 60 })).await;
     assert_eq!(ended, "[ended at its `timeout` with everything it started]");
+}
+
+/// The commands that are noted for the next host.
+#[derive(Default)]
+struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl BackgroundNotes for Noted {
+    fn keep(&self, running: &BTreeMap<SessionId, Vec<String>>) {
+        *self.0.lock().unwrap() = running.values().flatten().cloned().collect();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_noted_for_the_next_host_unless_it_has_ended_by_itself() {
+    let noted = Noted::default();
+    let kept = Arc::clone(&noted.0);
+    let shop = Workshop::noting(BackgroundCommands::new(Box::new(noted)));
+    let short = shop.start("until [ -e go ]; do sleep 0.01; done", 1).await;
+    let long = shop.start("sleep 600", 2).await;
+    let both = kept.lock().unwrap().clone();
+    assert!(both.len() == 2 && both.contains(&short) && both.contains(&long), "{both:?}");
+    fs::write(shop.folder.join("go"), "").unwrap();
+    // Nobody reads that it has ended.
+    while *kept.lock().unwrap() != [long.as_str()] {
+        tokio::task::yield_now().await;
+    }
+    shop.background.end().await;
+    assert_eq!(*kept.lock().unwrap(), [long.as_str()]);
+    // The host goes; what it ended stays noted.
+    let short_again = shop.text("exec_output", json!({ "id": short })).await;
+    assert_eq!(short_again, "[exit code 0]");
+    assert_eq!(*kept.lock().unwrap(), [long.as_str()]);
 }
 
 fn background_call(command: &str) -> ServerReply {

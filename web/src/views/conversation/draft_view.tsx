@@ -1,6 +1,6 @@
 // A conversation that has not begun. It is created by its first message, so one that nobody writes in leaves nothing.
 import { useContext, useEffect, useMemo, useRef, useState } from "react";
-import { agentOf } from "../../house/house_store";
+import { agentOf, sessionBegunIn } from "../../house/house_store";
 import { expectedModel } from "../../house/models";
 import { placeName, projectOf } from "../../house/threads";
 import { emptySession } from "../../log/state";
@@ -26,13 +26,13 @@ export function DraftView({ draftId }: { draftId: string }) {
   const { house, outbox, announcer } = useApp();
   const { t } = useWords();
   const known = useHouse();
-  const { folder, agentId, sessionOfThread } = known;
+  const { folder, agentId } = known;
   const place = useMemo(() => readPlace(draftId), [draftId]);
   const cwd = place?.cwd ?? folder ?? ".";
   const agent = place?.agentId ?? agentId;
   const { name, emoji } = agentOf(known, agent);
   const threadId = `web:room:${draftId}`;
-  const begun = sessionOfThread.get(threadId);
+  const begun = sessionBegunIn(known, threadId);
   useEffect(() => {
     if (begun === undefined) return;
     moveDraft(draftId, begun);

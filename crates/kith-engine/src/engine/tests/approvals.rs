@@ -18,7 +18,7 @@ use kith_vocab::policy::{Judgement, Policy, Question};
 use serde_json::json;
 
 use super::*;
-use crate::command::{CommandAction, DecideAction};
+use crate::command::{CommandAction, DECISION_REASON_BYTES_MAX, DecideAction};
 use crate::fixture::DAY_MS;
 use crate::replay::Replayer;
 use crate::report::TurnReport;
@@ -51,6 +51,24 @@ fn decide(approval_id: &str, decision: Decision) -> CommandAction {
         grant_minutes: None,
         reason: None,
     })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_that_is_too_long_is_refused_and_the_question_waits_on() {
+    let (house, engine, id, tool, approval_id) = asked().await;
+    let because = |n_bytes: usize| match decide(&approval_id, Decision::Deny) {
+        CommandAction::Decide(it) => {
+            CommandAction::Decide(DecideAction { reason: Some("x".repeat(n_bytes)), ..it })
+        }
+        other => other,
+    };
+    let max = DECISION_REASON_BYTES_MAX;
+    let refused = house.command(&engine, id, because(max + 1)).await.unwrap_err();
+    assert!(matches!(refused, EngineError::InvalidCommand { .. }), "{refused}");
+    let denied = house.command(&engine, id, because(max)).await.unwrap();
+    assert!(denied.event_id.is_some());
+    within(engine.until_rest()).await;
+    assert_eq!(tool.runs(), 0);
 }
 
 #[tokio::test(start_paused = true)]

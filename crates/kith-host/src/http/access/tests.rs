@@ -150,8 +150,11 @@ fn logging_out_ends_the_login_at_once_and_for_the_next_host_too() {
     // At the same moment, and yet two.
     let (first, second) = (log_in(), log_in());
     let streams = access.until_logout(&first);
-    assert!(access.log_out(&first).unwrap().contains("Max-Age=0"));
+    access.log_out(&first).unwrap();
     assert!(streams.is_cancelled());
+    assert!(access.no_cookie().contains("Max-Age=0"));
+    // A stream that begins only now, for a request that was checked before.
+    assert!(access.until_logout(&first).is_cancelled());
     for access in [&access, &next()] {
         assert_eq!(status(access.check(&first)), 401);
         assert_eq!(status(access.check(&second)), 200);
@@ -177,7 +180,10 @@ fn a_good_code_lets_in_whoever_else_has_guessed() {
 fn listeners_of_a_house_share_logins_and_not_failures() {
     let (_, local) = access();
     let remote = local.over_tls();
-    let login = remote.log_in(&remote.new_login_code().unwrap()).unwrap();
+    // The host makes all codes at its own entry.
+    let code = local.new_login_code().unwrap();
+    let login = remote.log_in(&code).unwrap();
+    assert_eq!(status(local.log_in(&code)), 401);
     assert!(login.set_cookie.ends_with("; Secure"), "{}", login.set_cookie);
     let here = local.log_in(&local.new_login_code().unwrap()).unwrap();
     assert!(!here.set_cookie.contains("Secure"), "{}", here.set_cookie);
@@ -194,4 +200,39 @@ fn listeners_of_a_house_share_logins_and_not_failures() {
     for access in [&local, &remote] {
         assert_eq!(status(access.check(&page(&login, None))), 401);
     }
+}
+
+#[test]
+fn a_logout_that_could_not_be_written_counts_at_once_and_is_written_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let kith_dir = dir.path().join(".kith");
+    std::fs::create_dir(&kith_dir).unwrap();
+    let house = House { dir: dir.path().to_owned(), cwd: dir.path().to_owned(), user_home: None };
+    let clock = Arc::new(FakeClock::new());
+    let next = || HttpAccess::of_house(&house, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+    let access = next();
+    let login = page(&access.log_in(&access.new_login_code().unwrap()).unwrap(), None);
+    let streams = access.until_logout(&login);
+    // In the way of the new file.
+    let in_the_way = kith_dir.join("http-logouts.part");
+    std::fs::create_dir(&in_the_way).unwrap();
+    for _ in 0..2 {
+        access.log_out(&login).unwrap_err();
+        assert_eq!((status(access.check(&login)), streams.is_cancelled()), (401, true));
+        assert_eq!(status(next().check(&login)), 200);
+    }
+    std::fs::remove_dir(&in_the_way).unwrap();
+    // Its browser has no cookie any more.
+    access.log_out(&HeaderMap::new()).unwrap();
+    assert_eq!(status(next().check(&login)), 401);
+}
+
+#[test]
+fn a_program_with_the_token_is_not_logged_out_by_an_old_cookie() {
+    let (_, access) = access();
+    let mut headers = page(&access.log_in(&access.new_login_code().unwrap()).unwrap(), None);
+    access.log_out(&headers).unwrap();
+    headers.insert("authorization", format!("Bearer {}", "a".repeat(64)).parse().unwrap());
+    assert_eq!(status(access.check(&headers)), 200);
+    assert!(!access.until_logout(&headers).is_cancelled());
 }

@@ -1,8 +1,15 @@
 //! Chats as a client of the AI SDK has them.
 
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::http::tests::{Served, status_of};
+use super::{ChatForm, begin};
+use crate::caller::Caller;
+use crate::http::tests::{PATIENCE, Served, status_of};
+use crate::serve::transport::Arrival;
 
 /// The status of a stream and its chunks; `null` stands for the mark at its end.
 async fn chat(served: &Served, body: &Value) -> (u16, Vec<Value>) {
@@ -254,4 +261,106 @@ async fn a_thread_of_another_kind_can_be_gone_on_with() {
     let (_, chunks) = chat(&served, &submit("cli:room:abc", &[user("1", "say hi")])).await;
     assert_eq!(text_of(&chunks), "hi");
     assert_eq!(chunks[0]["messageMetadata"]["threadId"], "cli:room:abc");
+}
+
+/// The files of all sessions.
+fn logs(served: &Served) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(served.dir.path().join(".kith/sessions")).unwrap();
+    let paths = entries.map(|it| it.unwrap().path());
+    paths.filter(|it| it.extension().is_some_and(|it| it == "jsonl")).collect()
+}
+
+/// The messages of a chat, once the condition holds.
+async fn until_messages(served: &Served, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let looking = async {
+        loop {
+            let asked = json!({ "of": { "thread": "web:room:a" } });
+            let (_, answer) = served.call("list_messages", &asked).await;
+            let messages = answer["data"]["messages"].as_array().unwrap();
+            if is_so(messages) {
+                return messages.clone();
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_client_leaves_at_once_is_done_as_a_whole() {
+    let served = Served::new().await;
+    chat(&served, &submit("a", &[user("1", "say one")])).await;
+    let mut edited = submit("a", &[user("1", "say two")]);
+    edited["messageId"] = json!("1");
+    let request = serde_json::from_value::<ChatForm>(edited).unwrap().into_request().unwrap();
+    let caller = Arrival::Http.mark(Caller::owner("test"));
+    // Looked at once and dropped, as the server does when the connection ends.
+    let begun = begin(served.state(), caller, request).now_or_never();
+    assert!(begun.is_none());
+    let messages = until_messages(&served, |it| {
+        it.len() == 2 && it[0]["parts"][0]["text"] == json!("say two")
+    });
+    assert_eq!(messages.await[1]["role"], "assistant");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reason_that_is_too_long_is_refused_and_nothing_is_answered() {
+    let served = Served::new().await;
+    let said = user("1", WRITE);
+    let (_, first) = chat(&served, &submit("a", std::slice::from_ref(&said))).await;
+    let mut answer = answered(&first, false);
+    answer["parts"][0]["approval"]["reason"] = json!("x".repeat(4 * 1024 + 1));
+    let (status, refused) = served.call("chat", &submit("a", &[said, answer])).await;
+    assert_eq!(status, 400, "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("reason") && message.contains("4096"), "{message}");
+    let (_, approvals) = served.call("list_approvals", &json!({})).await;
+    let asked = &approvals["data"]["approvals"][0];
+    let decide = json!({ "approval": asked["approvalId"], "decision": "deny",
+        "decideId": uuid::Uuid::now_v7().to_string(), "reason": "x".repeat(4 * 1024 + 1) });
+    let (status, refused) = served.call("decide_approval", &decide).await;
+    assert_eq!(status, 400, "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_long_ago_do_not_make_every_message_read_the_log() {
+    let served = Served::new().await;
+    let said = user("1", WRITE);
+    let (_, first) = chat(&served, &submit("a", std::slice::from_ref(&said))).await;
+    let answer = answered(&first, false);
+    chat(&served, &submit("a", &[said.clone(), answer.clone()])).await;
+    // Whoever reads the log from its beginning notices this.
+    let logs = logs(&served);
+    let [log] = logs.as_slice() else { panic!("{logs:?}") };
+    let bytes = std::fs::read(log).unwrap();
+    let second_line = bytes.iter().position(|&it| it == b'\n').unwrap() + 1;
+    let file = std::fs::OpenOptions::new().write(true).open(log).unwrap();
+    file.write_at(b"!", second_line as u64).unwrap();
+    let later = submit("a", &[said, answer, user("2", "say and now")]);
+    let (status, chunks) = chat(&served, &later).await;
+    assert_eq!(status, 200, "{chunks:?}");
+    assert!(text_of(&chunks).contains("and now"), "{chunks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_begins_in_the_real_folder_that_its_path_leads_to() {
+    let served = Served::new().await;
+    let real = served.dir.path().canonicalize().unwrap().join("real");
+    std::fs::create_dir(&real).unwrap();
+    let link = served.dir.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let mut said = submit("a", &[user("1", "say hi")]);
+    said["cwd"] = json!(link);
+    assert_eq!(chat(&served, &said).await.0, 200);
+    let dialog = json!({ "cwd": link.join("../link/.") });
+    let (status, made) = served.call("create_dialog", &dialog).await;
+    assert_eq!(status, 200, "{made}");
+    let logs = logs(&served);
+    assert_eq!(logs.len(), 2);
+    for log in logs {
+        let text = std::fs::read_to_string(log).unwrap();
+        let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(header["cwd"], json!(real), "{header}");
+    }
+    let nowhere = json!({ "cwd": served.dir.path().join(".kith") });
+    assert_eq!(served.call("create_dialog", &nowhere).await.0, 404);
 }

@@ -283,7 +283,7 @@ async fn the_owner_finds_a_place_when_strangers_have_taken_all() {
     let (first, second, third) = (state.enter(), state.enter(), state.enter());
     let taken = place_for(&first, &state, Arc::clone(&places)).await.unwrap();
     let _kept = place_for(&second, &state, Arc::clone(&places)).await.unwrap();
-    second.is_known();
+    second.mark_authenticated();
     let waiting = place_for(&third, &state, Arc::clone(&places));
     let leaving = async {
         first.closed.cancelled().await;
@@ -291,4 +291,59 @@ async fn the_owner_finds_a_place_when_strangers_have_taken_all() {
     };
     let (place, ()) = tokio::join!(waiting, leaving);
     assert!(place.is_some() && !second.closed.is_cancelled());
+}
+
+/// Waits until the host works on so many requests.
+async fn until_requests(served: &Served, n_requests: usize) {
+    let looking = async {
+        while served.state().n_requests() != n_requests {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logging_out_ends_what_the_streams_of_that_login_follow() {
+    let served = Served::new().await;
+    let login = served.access.log_in(&served.access.new_login_code().unwrap()).unwrap();
+    let cookie = login.set_cookie.split(';').next().unwrap().to_owned();
+    let known = format!(
+        "Host: {}\r\nCookie: {cookie}\r\nX-Kith-Page: {}\r\n",
+        served.address, login.page_key
+    );
+    let follow = format!(
+        "POST /api/follow_house HTTP/1.1\r\n{known}Accept: text/event-stream\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
+    );
+    let mut stream = TcpStream::connect(served.address).await.unwrap();
+    stream.write_all(follow.as_bytes()).await.unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    until_requests(&served, 1).await;
+    let logout = format!("POST /api/logout HTTP/1.1\r\n{known}Connection: close\r\n\r\n");
+    assert_eq!(status_of(&served.raw(&logout).await), 200);
+    until_requests(&served, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_logout_takes_the_cookie_away_also_if_it_cannot_be_written() {
+    let served = Served::new().await;
+    let login = served.access.log_in(&served.access.new_login_code().unwrap()).unwrap();
+    let cookie = login.set_cookie.split(';').next().unwrap().to_owned();
+    let known = format!("Host: HOST\r\nCookie: {cookie}\r\nX-Kith-Page: {}\r\n", login.page_key);
+    let logout = format!("POST /api/logout HTTP/1.1\r\n{known}Connection: close\r\n\r\n");
+    let without = "POST /api/logout HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n";
+    let in_the_way = served.dir.path().join(".kith/http-logouts.part");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let refused = served.raw(&logout).await;
+    std::fs::remove_dir(&in_the_way).unwrap();
+    let again = served.raw(without).await;
+    for (told, status) in [(refused, 500), (again, 200)] {
+        assert_eq!(status_of(&told), status, "{told}");
+        assert!(told.contains("; Max-Age=0;"), "{told}");
+    }
+    let written = std::fs::read_to_string(served.dir.path().join(".kith/http-logouts")).unwrap();
+    assert!(written.contains(cookie.split(['=', '.']).nth(1).unwrap()), "{written}");
 }

@@ -22,6 +22,9 @@ const LONG_MESSAGES: usize = 6;
 const LONG_MESSAGE_BYTES: usize = 24 * 1024;
 const RECEIVE_BYTES: u32 = 4 * 1024;
 const NORMAL_MAX: Duration = Duration::from_millis(200);
+/// The same on a machine that is busy with other tests: far above what a busy machine needs, and far below
+/// the half minute for which a client that takes nothing is waited for.
+const BUSY_MAX: Duration = Duration::from_secs(5);
 
 fn is_long() -> bool {
     std::env::var_os("KITH_SLOW_TESTS").is_some()
@@ -40,14 +43,14 @@ fn n_slow_clients() -> usize {
     SLOW_CLIENTS_LONG
 }
 
-/// The time that all but one in a hundred are below. Whether it is good enough is asked of the long form
-/// alone: the short one runs beside many other tests.
+/// The time that all but one in a hundred are below.
 #[expect(clippy::print_stdout, reason = "the times, for whoever runs the long form")]
 fn check_p99(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let p99 = times[(times.len() * 99).div_ceil(100) - 1];
     println!("{what}: p99 {p99:?} of {}", times.len());
-    assert!(!is_long() || p99 < NORMAL_MAX, "{what}: {p99:?}");
+    let max = if is_long() { NORMAL_MAX } else { BUSY_MAX };
+    assert!(p99 < max, "{what}: {p99:?}");
 }
 
 async fn call_times(served: &Served, n_calls: usize) -> Vec<Duration> {

@@ -12,7 +12,7 @@ fn item(n: usize) -> HostFrame {
 
 #[tokio::test]
 async fn what_finds_no_room_is_lost_or_ends_the_connection() {
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Socket);
     for n in 0..FRAMES_WAITING_MAX {
         link.push_item(&item(n), Delivery::Certain).unwrap();
     }
@@ -25,7 +25,7 @@ async fn what_finds_no_room_is_lost_or_ends_the_connection() {
 
 #[tokio::test]
 async fn who_follows_for_a_client_that_has_left_is_told() {
-    let (link, _receiver) = Link::new();
+    let (link, _receiver) = Link::new(Arrival::Socket);
     link.gone.cancel();
     for delivery in [Delivery::Certain, Delivery::IfRoom] {
         let error = link.push_item(&item(0), delivery).unwrap_err();
@@ -36,7 +36,7 @@ async fn who_follows_for_a_client_that_has_left_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn items_leave_room_for_what_must_arrive() {
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Socket);
     for n in 0..ITEMS_WAITING_MAX {
         link.send_item(&item(n)).await.unwrap();
     }
@@ -46,7 +46,7 @@ async fn items_leave_room_for_what_must_arrive() {
     assert_eq!((receiver.len(), link.gone.is_cancelled()), (ITEMS_WAITING_MAX + 1, false));
 
     // Long ones, too.
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Socket);
     let (request_type, request_id) = ("count".to_owned(), "1".to_owned());
     let long = Json::of(&"x".repeat(FRAME_BYTES_MAX * 2 / 3));
     let long = HostFrame::Item(ItemFrame { request_type, request_id, item: long });
@@ -57,7 +57,7 @@ async fn items_leave_room_for_what_must_arrive() {
 
 #[tokio::test(start_paused = true)]
 async fn little_is_kept_for_a_client_that_reads_nothing() {
-    let (link, receiver) = Link::new();
+    let (link, receiver) = Link::new(Arrival::Socket);
     let (request_type, request_id) = ("count".to_owned(), "1".to_owned());
     let text = Json::of(&"x".repeat(8 * 1024));
     let item = HostFrame::Item(ItemFrame { request_type, request_id, item: text });
@@ -69,7 +69,7 @@ async fn little_is_kept_for_a_client_that_reads_nothing() {
 
 #[tokio::test]
 async fn items_wait_while_a_client_fetches_a_long_text() {
-    let (link, mut receiver) = Link::new();
+    let (link, mut receiver) = Link::new(Arrival::Socket);
     let held = link.hold_items();
     let mut sending = Box::pin(async { link.send_item(&item(0)).await.unwrap() });
     tokio::select! {
@@ -92,7 +92,7 @@ async fn items_wait_while_a_client_fetches_a_long_text() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_no_line_for_30_s_is_let_go() {
-    let (link, mut receiver) = Link::new();
+    let (link, mut receiver) = Link::new(Arrival::Socket);
     for n in 0..ITEMS_WAITING_MAX {
         link.send_item(&item(n)).await.unwrap();
     }
@@ -118,7 +118,7 @@ async fn a_client_that_takes_no_line_for_30_s_is_let_go() {
 async fn a_connection_that_is_closed_says_its_last_line_to_a_client_that_takes_it() {
     for reads_at_the_end in [true, false] {
         let (here, there) = tokio::net::UnixStream::pair().unwrap();
-        let (link, receiver) = Link::new();
+        let (link, receiver) = Link::new(Arrival::Socket);
         let (_, writer) = here.into_split();
         let over = CancellationToken::new();
         let writing = tokio::spawn(write_all(writer, receiver, link.clone(), over));
@@ -149,7 +149,7 @@ fn last_line() -> HostFrame {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paced_follow_waits_for_a_slow_client() {
     let n_items = ITEMS_WAITING_MAX * 2;
-    let (link, mut receiver) = Link::new();
+    let (link, mut receiver) = Link::new(Arrival::Socket);
     let (taken, bytes_waiting) = (Arc::clone(&link.taken), Arc::clone(&link.bytes_waiting));
     let sender = link.clone();
     let sending = tokio::spawn(async move {
@@ -169,7 +169,7 @@ async fn a_paced_follow_waits_for_a_slow_client() {
 
 #[test]
 fn an_item_that_fits_into_no_line_is_refused() {
-    let (link, _receiver) = Link::new();
+    let (link, _receiver) = Link::new(Arrival::Socket);
     let (request_type, request_id) = ("export_session".to_owned(), "1".to_owned());
     let item = Json::of(&"x".repeat(FRAME_BYTES_MAX));
     let item = HostFrame::Item(ItemFrame { request_type, request_id, item });
@@ -179,7 +179,7 @@ fn an_item_that_fits_into_no_line_is_refused() {
 
 #[test]
 fn an_answer_that_fits_into_no_line_is_an_error() {
-    let (link, mut receiver) = Link::new();
+    let (link, mut receiver) = Link::new(Arrival::Socket);
     let data = Json::of(&"x".repeat(FRAME_BYTES_MAX));
     link.send(&HostFrame::Response(ResponseFrame {
         request_type: "show_session".to_owned(),
@@ -194,4 +194,22 @@ fn an_answer_that_fits_into_no_line_is_an_error() {
     };
     assert_eq!(error.request_id.as_deref(), Some("7"));
     assert_eq!(error.error.message, "the answer is longer than 16777216 bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_may_take_long_over_a_network() {
+    let (request_type, request_id) = ("count".to_owned(), "1".to_owned());
+    let long = Json::of(&"x".repeat(FRAME_BYTES_MAX * 2 / 3));
+    let long = HostFrame::Item(ItemFrame { request_type, request_id, item: long });
+    let (link, mut receiver) = Link::new(Arrival::Http);
+    link.send_item(&long).await.unwrap();
+    let mut sending = Box::pin(link.send_item(&long));
+    let much_later = Duration::from_millis(10 * ROOM_WAIT_MS_MAX);
+    assert!(tokio::time::timeout(much_later, &mut sending).await.is_err());
+    assert!(!link.stalled.is_cancelled());
+    // The connection tells when a line has been taken; a client that takes no byte ends it.
+    let taken = receiver.recv().await.unwrap();
+    link.bytes_waiting.fetch_sub(taken.len(), Ordering::Relaxed);
+    link.taken.notify_waiters();
+    sending.await.unwrap();
 }
