@@ -34,6 +34,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::call::{Call, Follower, Response};
 use crate::caller::Caller;
 use crate::calls::session::ReadBlob;
+use crate::diagnostics::VisitRefusal;
 use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;
@@ -144,7 +145,10 @@ async fn accept_all(listener: UnixListener, state: Arc<ServerState>) {
             Ok(place) => {
                 state.connections.spawn(attend(stream, Arc::clone(&state), place));
             }
-            Err(_) => turn_away(&stream, n_places),
+            Err(_) => {
+                state.host.diagnostics().refuse(VisitRefusal::TooManyClients);
+                turn_away(&stream, n_places);
+            }
         }
     }
 }
@@ -178,6 +182,7 @@ async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaph
         let until = CancellationToken::new();
         return attend_client(source, writer, state, Arrival::Socket, until).await;
     }
+    state.host.diagnostics().refuse(VisitRefusal::OtherUser);
     let message = refusal.unwrap_or_default();
     let error = HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message));
     let (link, receiver) = Link::new();
@@ -243,8 +248,12 @@ async fn converse(
     };
     let caller = match caller {
         Ok(caller) => caller,
-        Err(error) => return link.send(&HostFrame::error(None, error)),
+        Err(error) => {
+            state.host.diagnostics().refuse(VisitRefusal::Hello);
+            return link.send(&HostFrame::error(None, error));
+        }
     };
+    let _attached = state.host.diagnostics().attach_client();
     link.send(&HostFrame::Hello(HostHello { protocol: PROTOCOL }));
     loop {
         match frames.next::<RequestFrame>().await {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::feed::FeedLimits;
 use kith_host::caller::Caller;
+use kith_host::diagnostics::DiagnosticParts;
 use kith_host::host::Host;
 use kith_host::host::parts::HostParts;
 use kith_host::models::ModelRegistry;
@@ -288,6 +289,7 @@ impl Life<'_> {
             is_new_desk: false,
             clock,
             limits: self.limits,
+            diagnostics: DiagnosticParts::default(),
             lock: Box::new(SimLock::take(self.world)),
         };
         (parts, desk)
