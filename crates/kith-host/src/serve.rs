@@ -141,14 +141,11 @@ async fn accept_all(listener: UnixListener, state: Arc<ServerState>) {
             tokio::time::sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await;
             continue;
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                state.connections.spawn(attend(stream, Arc::clone(&state), place));
-            }
-            Err(_) => {
-                state.host.diagnostics().refuse(VisitRefusal::TooManyClients);
-                turn_away(&stream, n_places);
-            }
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            state.connections.spawn(attend(stream, Arc::clone(&state), place));
+        } else {
+            state.host.diagnostics().refuse(VisitRefusal::TooManyClients);
+            turn_away(&stream, n_places);
         }
     }
 }

@@ -111,7 +111,12 @@ fn logged(event: &Event) -> Option<LoggedEvent> {
     Some(LoggedEvent { ts: event.ts, id: event.id, fact })
 }
 
+/// What diagnostics tell of an event. Texts, snapshots, titles and notices are none of their business.
 fn fact_of(body: &Body) -> Option<EventFact> {
+    model_fact(body).or_else(|| call_fact(body)).or_else(|| turn_fact(body))
+}
+
+fn turn_fact(body: &Body) -> Option<EventFact> {
     Some(match body {
         Body::TurnStarted(it) => {
             EventFact::TurnStarted { model: it.model.clone(), attended: it.attended }
@@ -122,6 +127,20 @@ fn fact_of(body: &Body) -> Option<EventFact> {
             steps: it.steps,
             usage: it.usage,
         },
+        Body::CompactRequested(_) => EventFact::CompactionAsked,
+        Body::Resumed(it) => EventFact::Resumed {
+            had_request: it.open_request.is_some(),
+            calls: it.open_calls.len(),
+        },
+        Body::CancelRequested(_) => EventFact::CancelAsked,
+        Body::QueueUpdate(it) => EventFact::QueueChanged { queue: it.queue, items: it.items.len() },
+        Body::LeafMoved(_) => EventFact::BranchMoved,
+        _ => return None,
+    })
+}
+
+fn model_fact(body: &Body) -> Option<EventFact> {
+    Some(match body {
         Body::ModelRequested(it) => EventFact::Requested(RequestFact {
             request_id: it.request_id,
             purpose: it.purpose,
@@ -150,7 +169,12 @@ fn fact_of(body: &Body) -> Option<EventFact> {
             before: it.tokens_before,
             after: it.tokens_after,
         },
-        Body::CompactRequested(_) => EventFact::CompactionAsked,
+        _ => return None,
+    })
+}
+
+fn call_fact(body: &Body) -> Option<EventFact> {
+    Some(match body {
         Body::CallJudged(it) => EventFact::Judged {
             call_id: it.call_id,
             tool: tool_name(&it.tool),
@@ -170,27 +194,7 @@ fn fact_of(body: &Body) -> Option<EventFact> {
             outcome: it.outcome,
             bytes: text_bytes(&it.content),
         },
-        Body::Resumed(it) => EventFact::Resumed {
-            had_request: it.open_request.is_some(),
-            calls: it.open_calls.len(),
-        },
-        Body::CancelRequested(_) => EventFact::CancelAsked,
-        Body::QueueUpdate(it) => EventFact::QueueChanged { queue: it.queue, items: it.items.len() },
-        Body::LeafMoved(_) => EventFact::BranchMoved,
-        Body::InstructionSnapshot(_)
-        | Body::ToolsetSnapshot(_)
-        | Body::UserMessage(_)
-        | Body::HarnessItem(_)
-        | Body::PrimedRecord(_)
-        | Body::SkillIndexSnapshot(_)
-        | Body::SkillIndexDelta(_)
-        | Body::SessionTitleUpdated(_)
-        | Body::ApprovalReplied(_)
-        | Body::Delegated(_)
-        | Body::Notice(_)
-        | Body::EgressIntended(_)
-        | Body::EgressSettled(_)
-        | Body::LogRepaired(_) => return None,
+        _ => return None,
     })
 }
 

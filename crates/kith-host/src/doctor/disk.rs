@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::{Check, fail, ok, warn};
+use crate::calls::house::Health;
 use crate::error::quoted;
 use crate::house::House;
 use crate::words::size_in_words;
@@ -148,8 +149,12 @@ fn with_uses(check: Check, kith_dir: &Path) -> Check {
     if n_left == 0 {
         facts.push(format!("only {FILES_MEASURED_MAX} files were measured"));
     }
+    // What is wrong with the disk is told alone.
+    if check.state == Health::Fail {
+        return Check { facts, ..check };
+    }
     let detail = format!("{}; `.kith` takes {}", check.detail, size_in_words(total));
-    Check { facts, detail, ..check }
+    Check { detail, facts, ..check }
 }
 
 /// Bytes of a file, or of all files in a folder. Links are not followed.

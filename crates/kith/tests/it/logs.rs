@@ -61,6 +61,28 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
     &attributes.iter().find(|it| it["key"] == key).unwrap_or(&Value::Null)["value"]
 }
 
+/// One turn is one trace, and each span says what the conventions ask for.
+#[track_caller]
+fn check_spans(spans: &[Value], session: &str) {
+    let names: Vec<&str> = spans.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    for name in ["invoke_agent main", "execute_tool read_file", "execute_tool other"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let chats: Vec<&Value> =
+        spans.iter().filter(|it| it["name"].as_str().unwrap().starts_with("chat ")).collect();
+    assert_eq!(chats.len(), 3, "{names:?}");
+    let turn = spans.iter().find(|it| it["name"] == "invoke_agent main").unwrap();
+    for span in spans {
+        assert_eq!(span["traceId"], turn["traceId"], "one turn is one trace");
+        assert_eq!(span["parentSpanId"].is_null(), span == turn, "{span}");
+        assert_eq!(attribute(span, "gen_ai.conversation.id")["stringValue"], session);
+    }
+    let tokens = attribute(chats[0], "gen_ai.usage.input_tokens");
+    assert_eq!(tokens["intValue"], "10", "all tokens that the model read, cached or not");
+    assert_eq!(attribute(chats[1], "error.type")["stringValue"], "status");
+    assert_eq!(chats[1]["status"]["code"], 2);
+}
+
 #[test]
 fn nothing_that_was_said_is_in_a_log_a_metric_or_a_span() {
     let marked = |what: &str| format!("MARKER-{what}-91c7");
@@ -117,24 +139,7 @@ fn nothing_that_was_said_is_in_a_log_a_metric_or_a_span() {
         assert!(log.contains(event), "{event} is not in\n{log}");
     }
     assert!(metrics.contains("kith_tool_calls_total{tool=\"read_file\",outcome=\"done\"} 1\n"));
-    let names: Vec<&str> = spans.iter().map(|it| it["name"].as_str().unwrap()).collect();
-    for name in ["invoke_agent main", "execute_tool read_file", "execute_tool other"] {
-        assert!(names.contains(&name), "{names:?}");
-    }
-    let chats: Vec<&Value> =
-        spans.iter().filter(|it| it["name"].as_str().unwrap().starts_with("chat ")).collect();
-    assert_eq!(chats.len(), 3, "{names:?}");
-    let turn = spans.iter().find(|it| it["name"] == "invoke_agent main").unwrap();
-    for span in &spans {
-        assert_eq!(span["traceId"], turn["traceId"], "one turn is one trace");
-        assert_eq!(span["parentSpanId"].is_null(), span == turn, "{span}");
-        let session = house.session_file().file_stem().unwrap().to_str().unwrap().to_owned();
-        assert_eq!(attribute(span, "gen_ai.conversation.id")["stringValue"], session);
-    }
-    let tokens = attribute(chats[0], "gen_ai.usage.input_tokens");
-    assert_eq!(tokens["intValue"], "10", "all tokens that the model read, cached or not");
-    assert_eq!(attribute(chats[1], "error.type")["stringValue"], "status");
-    assert_eq!(chats[1]["status"]["code"], 2);
+    check_spans(&spans, house.session_file().file_stem().unwrap().to_str().unwrap());
     let host = fs::read_to_string(house.path(".kith/logs/host.log")).unwrap();
     for event in ["host_started kind=daemon", "client_attached", "host_stopped", "model_failed"] {
         assert!(host.contains(&format!("event={event}")), "{event} is not in\n{host}");
@@ -243,8 +248,9 @@ fn removing_a_session_removes_its_log() {
     }
     let logs = || fs::read_dir(house.path(".kith/logs")).unwrap().count();
     assert_eq!(logs(), 2);
-    house.kith(&["backup", "copy"]).succeeded();
-    assert!(house.path("copy/.kith/sessions").exists() && !house.path("copy/.kith/logs").exists());
+    house.kith(&["backup", "../copy"]).succeeded();
+    let copy = house.path("../copy/.kith");
+    assert!(copy.join("sessions").exists() && !copy.join("logs").exists());
     let removed = house.json(&["session", "rm", "latest", "--yes", "--json"]);
     let names = removed["removed"].to_string();
     assert!(names.contains(".log"), "{names}");

@@ -5,7 +5,7 @@ use super::*;
 /// Reads the text as Prometheus does: each sample stands under the type of its metric, names and
 /// labels are well formed, and no sample is there twice.
 #[track_caller]
-pub(in crate::diagnostics) fn samples(text: &str) -> BTreeMap<String, f64> {
+pub(in crate::diagnostics) fn samples(text: &str) -> BTreeMap<String, String> {
     let mut samples = BTreeMap::new();
     let mut metric = (String::new(), String::new());
     assert!(text.ends_with('\n'));
@@ -24,7 +24,8 @@ pub(in crate::diagnostics) fn samples(text: &str) -> BTreeMap<String, f64> {
             let stem = ["_bucket", "_sum", "_count"].iter().find_map(|it| name.strip_suffix(it));
             let stem = stem.filter(|_| metric.1 == "histogram").unwrap_or(name);
             assert_eq!(stem, metric.0, "{line}");
-            let before = samples.insert(series.to_owned(), value.parse().unwrap());
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            let before = samples.insert(series.to_owned(), value.to_owned());
             assert_eq!(before, None, "{line}");
         }
     }
@@ -41,15 +42,15 @@ fn counts_and_durations_are_written_as_prometheus_reads_them() {
         metrics.take_time(MetricName::ToolCallSeconds, &[("tool", "read_file")], ms);
     }
     let samples = samples(&metrics.text());
-    assert_eq!(samples["kith_turns_ended_total{end=\"done\"}"], 3.0);
-    assert_eq!(samples["kith_clients"], 4.0);
+    assert_eq!(samples["kith_turns_ended_total{end=\"done\"}"], "3");
+    assert_eq!(samples["kith_clients"], "4");
     let bucket = |le: &str| {
-        samples[&format!("kith_tool_call_seconds_bucket{{tool=\"read_file\",le=\"{le}\"}}")]
+        &*samples[&format!("kith_tool_call_seconds_bucket{{tool=\"read_file\",le=\"{le}\"}}")]
     };
-    assert_eq!([bucket("0.01"), bucket("0.05"), bucket("1"), bucket("300")], [2.0, 3.0, 4.0, 4.0]);
-    assert_eq!(bucket("+Inf"), 5.0);
-    assert_eq!(samples["kith_tool_call_seconds_count{tool=\"read_file\"}"], 5.0);
-    assert_eq!(samples["kith_tool_call_seconds_sum{tool=\"read_file\"}"], 1_001.020);
+    assert_eq!([bucket("0.01"), bucket("0.05"), bucket("1"), bucket("300")], ["2", "3", "4", "4"]);
+    assert_eq!(bucket("+Inf"), "5");
+    assert_eq!(samples["kith_tool_call_seconds_count{tool=\"read_file\"}"], "5");
+    assert_eq!(samples["kith_tool_call_seconds_sum{tool=\"read_file\"}"], "1001.020");
 }
 
 #[test]
