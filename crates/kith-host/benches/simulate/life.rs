@@ -41,8 +41,8 @@ use super::{checks, person};
 const START_ATTEMPTS_MAX: u32 = 20;
 /// Queues are held so often at most after nothing goes wrong any more.
 const QUEUE_GOES_MAX: u32 = 200;
-/// The tasks of a host in which nothing happens: the timer, and the one that writes thread files.
-const IDLE_TASKS: usize = 2;
+/// The tasks of a host in which nothing happens: the timer, and those of thread files and diagnostics.
+const IDLE_TASKS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LifeKind {

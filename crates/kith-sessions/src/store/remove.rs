@@ -22,7 +22,8 @@ const SHA256_CHARS: usize = 64;
 /// The files that are removed with a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
-    /// The log, what was torn off it, what diagnostics say of it, and the blobs that only it names.
+    /// The log, what was torn off it, and the blobs that only it names. What diagnostics say of it goes
+    /// too and is not listed: a host may have removed it first.
     pub files: Vec<PathBuf>,
     pub bytes: u64,
 }
@@ -143,7 +144,6 @@ impl SessionStore {
     fn belongings_of(&self, session: &SessionRemoval, hashes: &BTreeSet<String>) -> Belongings {
         let mut files = vec![session.log.clone()];
         files.extend(session.torn.iter().cloned());
-        files.extend(session.diagnostics.iter().cloned());
         files.extend(hashes.iter().map(|hash| self.blobs.path(hash)));
         // One that has gone meanwhile has no bytes.
         let bytes = files.iter().map(|path| self.files.len(path).unwrap_or_default()).sum();

@@ -251,9 +251,7 @@ fn removing_a_session_removes_its_log() {
     house.kith(&["backup", "../copy"]).succeeded();
     let copy = house.path("../copy/.kith");
     assert!(copy.join("sessions").exists() && !copy.join("logs").exists());
-    let removed = house.json(&["session", "rm", "latest", "--yes", "--json"]);
-    let names = removed["removed"].to_string();
-    assert!(names.contains(".log"), "{names}");
+    house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
     // The host's own says that it is gone.
     let left = fs::read_dir(house.path(".kith/logs")).unwrap();
     let mut left: Vec<String> =
