@@ -72,7 +72,7 @@ pub(crate) async fn run(engine: Arc<EngineShared>, id: SessionId, new: NewDriver
         Ok(Err(failure)) => failure,
         Err(_) => SessionFailure::Panicked,
     };
-    engine.journal.close(id);
+    engine.close_log(id);
     let feed = engine.feed.session(id);
     // Its rows stay open, so it is opened again while the host lives.
     if let Some(wait) = engine.registry.fail(id, || feed.fail(failure.clone())) {
@@ -278,7 +278,8 @@ impl SessionDriver {
             self.session.feed().fail(SessionFailure::ModelUnavailable { reason });
         }
         if self.is_waiting_for_model {
-            let has_ended = self.engine.registry.close(id, &self.mailbox, &*self.engine.journal);
+            let close = |id| self.engine.close_log(id);
+            let has_ended = self.engine.registry.close(id, &self.mailbox, &close);
             return Ok((!has_ended).then_some(self));
         }
         if self.session.state().turn.is_none() {
@@ -288,7 +289,7 @@ impl SessionDriver {
         self.session.feed().rest();
         let SessionDriver { engine, mailbox, session, permit, rows, .. } = self;
         let idle = Box::new(IdleSession { session, permit });
-        match engine.registry.rest(&mailbox, idle, &*engine.journal) {
+        match engine.registry.rest(&mailbox, idle, &|id| engine.close_log(id)) {
             Ok(()) => Ok(None),
             Err(idle) => Ok(Some(opening::reuse(engine, mailbox, *idle, rows).await)),
         }

@@ -33,6 +33,7 @@ use crate::feed::{
     Feed, FeedLimits, HouseSubscription, ResumeMode, ResumePoint, Subscription, ThreadKey,
 };
 use crate::mailbox::Mail;
+use crate::observer::Observation;
 use crate::permits::ThreadPermits;
 use crate::registry::{Registry, SubmitError};
 use crate::session::{Session, SessionParts};
@@ -372,6 +373,12 @@ impl EngineShared {
             engine.registry.end_wait(id);
             engine.wake(id);
         });
+    }
+
+    /// Closes the log of a session that is no longer open.
+    pub(crate) fn close_log(&self, id: SessionId) {
+        self.journal.close(id);
+        self.feed.observe(id, Observation::Closed);
     }
 
     pub(crate) fn parts_of(&self, id: SessionId) -> SessionParts {

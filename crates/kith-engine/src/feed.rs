@@ -32,6 +32,7 @@ pub use subscription::{
 };
 
 use crate::failure::SessionFailure;
+use crate::observer::{Observation, ObserverSlot, SessionObserver};
 use changes::Changes;
 use house::HouseFeed;
 use ring::Ring;
@@ -65,6 +66,7 @@ pub struct Feed {
     house: Arc<HouseFeed>,
     /// Damaged sessions whose rows went to a copy in this life of the host.
     moved: Mutex<BTreeSet<SessionId>>,
+    observer: ObserverSlot,
 }
 
 impl Feed {
@@ -74,7 +76,15 @@ impl Feed {
 
     pub fn with_limits(epoch: String, limits: FeedLimits) -> Feed {
         let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(HouseFeed::default()));
-        Feed { epoch, order, sessions: Mutex::default(), limits, house, moved: Mutex::default() }
+        Feed {
+            epoch,
+            order,
+            sessions: Mutex::default(),
+            limits,
+            house,
+            moved: Mutex::default(),
+            observer: ObserverSlot::default(),
+        }
     }
 
     pub fn epoch(&self) -> &str {
@@ -97,6 +107,7 @@ impl Feed {
             followers: Arc::default(),
             order: Arc::clone(&self.order),
             house: Arc::clone(&self.house),
+            observer: self.observer.clone(),
         });
         sessions.insert(id, Arc::downgrade(&feed));
         feed
@@ -105,6 +116,7 @@ impl Feed {
     /// Tells those who follow a session that it was removed. What is said to it meanwhile makes another
     /// of its name, whose followers are told nothing of this.
     pub fn removed(&self, id: SessionId) {
+        self.observer.observe(id, Observation::Removed);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = sessions.remove(&id).and_then(|feed| feed.upgrade()) {
             feed.removed();
@@ -120,11 +132,21 @@ impl Feed {
             moved.pop_first();
         }
         drop(moved);
+        self.observer.observe(from, Observation::MovedTo(to));
         self.session(from).moved(to);
     }
 
     pub(crate) fn has_moved(&self, id: SessionId) -> bool {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+    }
+
+    /// Tells this observer what happens to sessions from now on. The first one stays.
+    pub fn set_observer(&self, observer: Arc<dyn SessionObserver>) {
+        self.observer.set(observer);
+    }
+
+    pub(crate) fn observe(&self, id: SessionId, what: Observation<'_>) {
+        self.observer.observe(id, what);
     }
 
     /// Follows the threads of the house from now on.
@@ -149,6 +171,7 @@ pub struct SessionFeed {
     followers: Arc<()>,
     order: Arc<AtomicU64>,
     house: Arc<HouseFeed>,
+    observer: ObserverSlot,
 }
 
 impl SessionFeed {
@@ -162,6 +185,7 @@ impl SessionFeed {
     /// Publishes a batch that is durable.
     pub fn publish(&self, thread: ThreadKey, events: Vec<Event>) {
         let order = self.next_order();
+        self.observe(Observation::Published { thread: Some(&thread), events: &events });
         self.ring().push_batch(order, events);
         self.wake();
         self.house.push(ThreadChange { thread, session_id: self.id });
@@ -171,6 +195,7 @@ impl SessionFeed {
     /// told when one is.
     pub fn publish_history(&self, events: Vec<Event>) {
         let order = self.next_order();
+        self.observe(Observation::Published { thread: None, events: &events });
         {
             let mut ring = self.ring();
             ring.begin_at(1);
@@ -181,9 +206,15 @@ impl SessionFeed {
 
     /// Tells followers that the session could not go on. Nothing is lost: it is opened again.
     pub fn fail(&self, failure: SessionFailure) {
+        self.observe(Observation::Failed(&failure));
         let order = self.next_order();
         self.ring().fail(order, failure);
         self.wake();
+    }
+
+    /// Tells the observer of the engine.
+    pub(crate) fn observe(&self, what: Observation<'_>) {
+        self.observer.observe(self.id, what);
     }
 
     /// Drops published events if there are no followers: the session may stay open for long.

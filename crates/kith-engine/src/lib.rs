@@ -12,6 +12,7 @@
 //! - [`command`], [`mailbox`]: what clients ask of a session, and how it reaches the driver.
 //! - [`registry`], [`permits`]: which sessions have a driver; one open turn per thread.
 //! - [`feed`]: delivers what happens to everyone who follows.
+//! - [`observer`]: tells diagnostics what happened.
 //! - [`engine`]: accepts messages, starts drivers.
 //! - [`question`]: the question that a person is asked about a call.
 //! - [`reply`]: what a reply to pending approvals says (pure).
@@ -40,6 +41,7 @@ pub mod feed;
 pub mod judge;
 mod ledger;
 pub mod mailbox;
+pub mod observer;
 pub mod passage;
 pub mod permits;
 pub mod question;

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kith_sessions::journal::Journal;
 use kith_vocab::ids::SessionId;
 use tokio::sync::watch;
 
@@ -118,7 +117,7 @@ impl Registry {
         &self,
         mailbox: &Mailbox,
         idle: Box<IdleSession>,
-        journal: &dyn Journal,
+        close: &dyn Fn(SessionId),
     ) -> Result<(), Box<IdleSession>> {
         let mut sessions = self.lock();
         if !mailbox.is_empty() {
@@ -132,7 +131,7 @@ impl Registry {
         sessions.n_idle_bytes += n_bytes;
         sessions.entries.insert(id, SessionEntry::Idle { idle, used, n_bytes });
         for evicted in sessions.evict() {
-            journal.close(evicted);
+            close(evicted);
         }
         self.n_running.send_modify(|n| *n -= 1);
         Ok(())
@@ -140,13 +139,18 @@ impl Registry {
 
     /// Ends a driver whose session is not kept open, and closes the session. False if something has
     /// come meanwhile.
-    pub(crate) fn close(&self, id: SessionId, mailbox: &Mailbox, journal: &dyn Journal) -> bool {
+    pub(crate) fn close(
+        &self,
+        id: SessionId,
+        mailbox: &Mailbox,
+        close: &dyn Fn(SessionId),
+    ) -> bool {
         let mut sessions = self.lock();
         if !mailbox.is_empty() {
             return false;
         }
         // Under the lock: the next driver opens it again.
-        journal.close(id);
+        close(id);
         sessions.entries.remove(&id);
         self.n_running.send_modify(|n| *n -= 1);
         true

@@ -27,6 +27,7 @@ use kith_vocab::text::Text;
 use kith_vocab::tool::CallPlan;
 
 use crate::feed::{SessionFeed, ThreadKey};
+use crate::observer::Observation;
 use crate::state::State;
 use crate::state::calls::CallStage;
 pub(crate) use row_keys::RowKeys;
@@ -91,6 +92,7 @@ impl Session {
     /// at all.
     pub fn new(parts: SessionParts, header: SessionHeader) -> Session {
         parts.feed.begin_at(1);
+        parts.feed.observe(Observation::Opened { n_events: 0, torn_bytes: None });
         Session::of(parts, header, State::default(), RowKeys::default(), None)
     }
 
@@ -418,7 +420,14 @@ async fn read(
 ) -> Result<Option<Session>, StorageError> {
     let known_seq = head.map_or(0, |head| head.seq);
     let mut keys = RowKeys::default();
+    let (began, mut torn_bytes) = (parts.clock.now(), None);
     let mut each = |event: Event| {
+        // The journal writes one when it has just set bytes aside.
+        if let Body::LogRepaired(it) = &event.body
+            && event.ts >= began
+        {
+            torn_bytes = Some(it.torn_bytes);
+        }
         if event.seq > known_seq {
             keys.read(&state, &event);
         }
@@ -432,5 +441,7 @@ async fn read(
     let mut session = Session::of(parts.clone(), opened.header, state, keys, opened.head);
     session.is_created = true;
     session.parts.feed.begin_at(session.next_seq);
+    let n_events = session.next_seq - 1;
+    session.parts.feed.observe(Observation::Opened { n_events, torn_bytes });
     Ok(Some(session))
 }

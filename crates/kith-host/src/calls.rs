@@ -6,6 +6,7 @@ pub mod cost;
 pub mod daemon;
 pub mod feed;
 pub mod house;
+pub mod log;
 pub mod message;
 pub mod models;
 pub mod policy;

@@ -27,6 +27,7 @@ use kith_sessions::approval_folder::ApprovalFolder;
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};
+use kith_sessions::storage::StorageError;
 use kith_sessions::store::SessionStore;
 use kith_vocab::audience::audience_of;
 use kith_vocab::blocking::blocking;
@@ -39,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::Access;
 use crate::caller::Caller;
 use crate::clock::SystemClock;
+use crate::diagnostics::{Diagnostics, HouseGauges};
 use crate::error::CallError;
 use crate::house::House;
 use crate::language;
@@ -64,6 +66,7 @@ pub struct Host {
     models: Arc<ModelRegistry>,
     settings: Arc<SettingsWatch>,
     threads: ThreadKeeper,
+    diagnostics: Arc<Diagnostics>,
     house: House,
     clock: Arc<dyn Clock>,
     started_at: u64,
@@ -109,7 +112,7 @@ impl Host {
     /// Starts a host that works with these parts. It must be the only one that does.
     pub async fn assemble(parts: HostParts) -> Result<Host, CallError> {
         let HostParts { house, settings, models, setup, store, journal, desk, .. } = parts;
-        let HostParts { catalog, clock, limits, is_new_desk, mut lock, .. } = parts;
+        let HostParts { catalog, clock, limits, diagnostics, is_new_desk, mut lock, .. } = parts;
         let engine = Engine::new(EngineParts {
             journal: Arc::clone(&journal),
             desk: Arc::clone(&desk),
@@ -119,6 +122,7 @@ impl Host {
             setup: Arc::clone(&setup) as Arc<dyn AgentSetup>,
             limits,
         });
+        let diagnostics = Diagnostics::start(&engine, diagnostics, &clock);
         let mut start_notes = Vec::new();
         if is_desk_behind(&*lock, is_new_desk, &*desk, &*journal).await? {
             let generation = desk.generation().await?;
@@ -140,8 +144,15 @@ impl Host {
         desk.prune(clock.now().saturating_sub(KEYS_KEPT_MS)).await?;
         let (reads_desk, reads_settings) = (Arc::clone(&desk), Arc::clone(&settings));
         let reads_journal = Arc::clone(&journal);
-        let reads =
-            ReadSide::of_host(house.clone(), reads_journal, reads_desk, catalog, reads_settings);
+        let ending = CancellationToken::new();
+        let reads = ReadSide::of_host(
+            house.clone(),
+            reads_journal,
+            reads_desk,
+            catalog,
+            reads_settings,
+            ending.clone(),
+        );
         engine.keep_approval_files(ApprovalFolder::in_folder(&house.kith_dir()));
         let thread_files = ThreadFileSync::new(Arc::clone(&journal), store.thread_files());
         let threads = ThreadKeeper::start(&engine, thread_files);
@@ -155,15 +166,37 @@ impl Host {
             models,
             settings,
             threads,
+            diagnostics,
             house,
             started_at: clock.now(),
-            ending: CancellationToken::new(),
+            ending,
             giving_up: CancellationToken::new(),
             presence: HostPresence::default(),
             clock,
             start_notes: Mutex::new(start_notes),
             lock: Mutex::new(Some(lock)),
         })
+    }
+
+    pub(crate) fn diagnostics(&self) -> &Arc<Diagnostics> {
+        &self.diagnostics
+    }
+
+    /// All metrics, as Prometheus reads them.
+    pub async fn metrics_text(&self) -> String {
+        let (sessions_running, sessions_open) = self.engine.n_sessions();
+        // A desk that cannot be asked is told of elsewhere.
+        let rows_waiting = self.n_rows_waiting().await.ok();
+        let gauges = HouseGauges { sessions_open, sessions_running, rows_waiting };
+        self.diagnostics.metrics_text(gauges).await
+    }
+
+    async fn n_rows_waiting(&self) -> Result<usize, StorageError> {
+        let mut n_rows = 0;
+        for id in self.desk.sessions_with_open_rows().await? {
+            n_rows += self.desk.open_rows(id).await?.len();
+        }
+        Ok(n_rows)
     }
 
     /// The engine, for what has no call yet.
@@ -192,6 +225,7 @@ impl Host {
         self.setup.end_background().await;
         self.engine.flush().await;
         self.threads.until_written().await;
+        self.diagnostics.end(self.kind()).await;
         self.engine.stop().await;
     }
 
@@ -224,6 +258,7 @@ impl Host {
     /// Gives the house up wherever the engine is, and leaves what runs to the next host.
     pub async fn give_up(&self) {
         self.giving_up.cancel();
+        self.diagnostics.end(self.kind()).await;
         self.engine.stop().await;
         self.setup.end_background().await;
         self.engine.flush().await;

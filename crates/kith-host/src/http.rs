@@ -54,6 +54,7 @@ use reply::{HttpProblem, ReplyBody};
 use strangers::{Stranger, Strangers};
 use timed_stream::TimedStream;
 
+use crate::diagnostics::VisitRefusal;
 use crate::serve::ServerState;
 
 /// Maximum number of connections at a time, if the system allows enough descriptors. For one more the
@@ -79,6 +80,7 @@ const LAST_RESPONSE_MS_MAX: u64 = 1_000;
 const HEALTH: &str = "/api/health";
 const OPENAPI: &str = "/api/openapi.json";
 const SOCKET: &str = "/api/socket";
+pub(crate) const METRICS: &str = "/metrics";
 
 /// What all requests share.
 pub(crate) struct HttpState {
@@ -230,10 +232,15 @@ async fn attend_stream(
     }
 }
 
+/// Whether only the owner may ask for the address. The files of the page are everybody's.
+fn is_call(path: &str) -> bool {
+    path.starts_with("/api/") || path == METRICS
+}
+
 /// Whether an address is read and takes no body.
 fn is_only_read(path: &str) -> bool {
-    let is_named = [HEALTH, OPENAPI, SOCKET, priming::SCRIPTS].contains(&path);
-    is_named || !path.starts_with("/api/") || chat::id_in(path).is_some()
+    let is_named = [HEALTH, OPENAPI, SOCKET, METRICS, priming::SCRIPTS].contains(&path);
+    is_named || !is_call(path) || chat::id_in(path).is_some()
 }
 
 async fn answer(
@@ -243,7 +250,10 @@ async fn answer(
 ) -> Result<Response<ReplyBody>, Infallible> {
     Ok(match route(request, &state, connection).await {
         Ok(response) => response,
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            state.server.host.diagnostics().refuse(VisitRefusal::Http(problem.status()));
+            problem.into_response()
+        }
     })
 }
 
@@ -260,7 +270,7 @@ async fn route(
         (&Method::POST, "/api/logout") => return Ok(api::logout(request.headers(), state)),
         _ => (),
     }
-    if !path.starts_with("/api/") {
+    if !is_call(&path) {
         return match request.method() {
             &Method::GET => page::file(&path, request.headers()),
             _ => Err(HttpProblem::method_not_allowed(&path)),
@@ -269,6 +279,7 @@ async fn route(
     state.access.check(request.headers())?;
     connection.stranger.mark_authenticated();
     match (request.method(), path.as_str()) {
+        (&Method::GET, METRICS) => Ok(reply::metrics(state.server.host.metrics_text().await)),
         (&Method::GET, OPENAPI) => Ok(reply::json(openapi::document())),
         (&Method::GET, SOCKET) => websocket::upgrade(request, state, connection),
         (&Method::POST, path) if is_only_read(path) => Err(HttpProblem::method_not_allowed(path)),

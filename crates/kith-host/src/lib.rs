@@ -18,6 +18,7 @@
 //!   another machine.
 //! - [`priming`]: the scripts that were chosen for a conversation; [`projects`]: the folders they take
 //!   place in.
+//! - [`diagnostics`]: logs, metrics and spans of what happens.
 //! - [`doctor`]: what may be wrong with a house.
 //! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
 //! - [`words`]: short words for ids, times and outcomes; [`notes`]: what is told beside an answer;
@@ -38,6 +39,7 @@ pub mod client;
 pub mod clock;
 pub mod connection;
 pub mod daemon;
+pub mod diagnostics;
 pub mod doctor;
 pub mod error;
 pub mod host;

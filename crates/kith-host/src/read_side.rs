@@ -9,6 +9,7 @@
 //! - [`scripts`]: priming scripts.
 //! - [`cost`], [`queue`], [`why`]: what models have used, what waits, what was sent.
 //! - [`models`]: the models there are, and which one is used.
+//! - [`logs`]: what diagnostics say.
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
@@ -17,6 +18,7 @@ pub mod backup;
 pub mod blobs;
 pub mod cost;
 pub mod home;
+pub mod logs;
 pub mod models;
 pub mod policy;
 pub mod projects;
@@ -64,6 +66,8 @@ pub struct ReadSide {
     /// Those of the host; without a host they are read when they are needed.
     settings: Option<Arc<SettingsWatch>>,
     whole_reads: Semaphore,
+    /// The host is about to end, and what has no end of its own ends now.
+    ending: CancellationToken,
 }
 
 /// Takes reports of how far reading has come; nobody relies on them.
@@ -96,8 +100,8 @@ impl ReadSide {
         let catalog = Arc::new(SqliteCatalog::read_only(&index, store.clone()));
         let journal = Arc::new(FilesJournal::reader(store));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
-        let settings = None;
-        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads }
+        let (settings, ending) = (None, CancellationToken::new());
+        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads, ending }
     }
 
     /// The read side of a host.
@@ -107,11 +111,12 @@ impl ReadSide {
         desk: Arc<dyn Desk>,
         catalog: Arc<dyn Catalog>,
         settings: Arc<SettingsWatch>,
+        ending: CancellationToken,
     ) -> ReadSide {
         let (desk, settings) = (Some(desk), Some(settings));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
         let desk_error = None;
-        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads }
+        ReadSide { house, journal, desk, catalog, desk_error, settings, whole_reads, ending }
     }
 
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, CallError> {

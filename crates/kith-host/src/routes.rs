@@ -14,7 +14,7 @@ use crate::host::{
     trust, upkeep,
 };
 use crate::read_side::{
-    ReadSide, approvals as waiting_approvals, backup, blobs, cost, home, models,
+    ReadSide, approvals as waiting_approvals, backup, blobs, cost, home, logs, models,
     policy as judgements, projects, queue as waiting, repositories, scripts as script_files,
     search, sessions, threads, tree as branches, why,
 };
@@ -59,6 +59,8 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(projects::list_directories)
             .on(repositories::list_repositories)
             .on(repositories::find_untrusted)
+            .on(logs::read_log)
+            .on_follow(logs::follow_log)
             .on(crate::doctor::check_house)
             .on_follow(backup::back_up_house)
     });

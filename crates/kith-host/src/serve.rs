@@ -34,6 +34,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::call::{Call, Follower, Response};
 use crate::caller::Caller;
 use crate::calls::session::ReadBlob;
+use crate::diagnostics::VisitRefusal;
 use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;
@@ -151,11 +152,11 @@ async fn accept_all(listener: UnixListener, state: Arc<ServerState>) {
             tokio::time::sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await;
             continue;
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                state.connections.spawn(attend(stream, Arc::clone(&state), place));
-            }
-            Err(_) => turn_away(&stream, n_places),
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            state.connections.spawn(attend(stream, Arc::clone(&state), place));
+        } else {
+            state.host.diagnostics().refuse(VisitRefusal::TooManyClients);
+            turn_away(&stream, n_places);
         }
     }
 }
@@ -189,6 +190,7 @@ async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaph
         let until = CancellationToken::new();
         return attend_client(source, writer, state, Arrival::Socket, until).await;
     }
+    state.host.diagnostics().refuse(VisitRefusal::OtherUser);
     let message = refusal.unwrap_or_default();
     let error = HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message));
     let (link, receiver) = Link::new(Arrival::Socket);
@@ -256,8 +258,12 @@ async fn converse(
     };
     let caller = match caller {
         Ok(caller) => caller,
-        Err(error) => return link.send(&HostFrame::error(None, error)),
+        Err(error) => {
+            state.host.diagnostics().refuse(VisitRefusal::Hello);
+            return link.send(&HostFrame::error(None, error));
+        }
     };
+    let _attached = state.host.diagnostics().attach_client();
     link.send(&HostFrame::Hello(HostHello { protocol: PROTOCOL }));
     loop {
         match frames.next::<RequestFrame>().await {

@@ -22,6 +22,7 @@ use kith_engine::turn::approvals::ApprovalSetup;
 use kith_vocab::event::control::Limits;
 use toml::Spanned;
 
+use self::address::ServerAddress;
 use self::file::{FileScope, SettingsFile};
 use self::forms::{
     AgentId, LineText, PolicyMode, RuleEntry, SecretName, UiLanguage, UnattendedCalls,
@@ -48,6 +49,8 @@ pub struct Settings {
     /// `None`: the one that USER.md names.
     pub language: Option<&'static str>,
     pub policy: RuleSet,
+    /// The collector that spans are sent to.
+    pub telemetry_endpoint: Option<ServerAddress>,
     /// The folders that were registered as projects.
     pub projects: Vec<PathBuf>,
     pub approvals: ApprovalSetup,
@@ -142,6 +145,7 @@ impl Settings {
                 UiLanguage::Zh => Some("zh"),
             }),
             policy: rules(tables.policy),
+            telemetry_endpoint: tables.telemetry.endpoint.map(|it| it.0),
             projects,
             approvals: approvals(tables.approvals),
             extra_skills: extra_skills.unwrap_or_default(),
@@ -247,6 +251,7 @@ fn reach(file: &SettingsFile, users: Option<&SettingsFile>, house: &House) -> Se
         servers: servers.collect(),
         keys: keys.collect(),
         folders: extra_skills(file, house).unwrap_or_default(),
+        collector: file.tables.telemetry.endpoint.as_ref().map(|it| it.0.clone()),
         widened: widened(&file.tables.policy, users.map(|it| &it.tables.policy)).or_else(|| {
             let approvers = file.tables.approvals.approvers.as_ref();
             approvers.map(|_| "[approvals] approvers".to_owned())

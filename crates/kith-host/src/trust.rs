@@ -82,6 +82,8 @@ pub struct SettingsReach {
     pub keys: Vec<(String, String)>,
     /// The folders of `[skills] extra`.
     pub folders: Vec<PathBuf>,
+    /// The collector of `[telemetry] endpoint`.
+    pub collector: Option<ServerAddress>,
     /// The first setting that allows what is asked about or denied without it, as it is written.
     pub widened: Option<String>,
 }
@@ -164,6 +166,9 @@ impl TrustView {
             format!("lets tools read `{}` (`[skills] extra`)", folder.display())
         } else if let Some((name, variable)) = reach.keys.first() {
             format!("sends the value of `{variable}` to a server (`[models.{name}]`)")
+        } else if let Some(collector) = &reach.collector {
+            // Also one on this machine: only the owner decides who is told what the agent does.
+            format!("reports your turns to `{collector}` (`[telemetry] endpoint`)")
         } else if let Some(setting) = &reach.widened {
             format!("lets the agent do more without asking (`{setting}`)")
         } else {

@@ -19,6 +19,7 @@
 //!   [`client::remote_socket`].
 //! - [`guarded_fetch`]: a page of the public web, for a tool.
 //! - [`local_servers`]: model servers on this machine.
+//! - [`telemetry`]: posts spans to the collector that the owner named.
 //! - [`endpoint`]: the address of a model, checked, and its digest.
 //! - [`demo`]: the built-in model that needs no key and no network.
 
@@ -30,6 +31,7 @@ pub mod http_provider;
 pub mod local_servers;
 pub mod media;
 pub mod render;
+pub mod telemetry;
 
 mod answer;
 mod anthropic;

@@ -29,11 +29,12 @@ const DEPTH_MAX: usize = 32;
 /// Maximum number of attempts to copy the desk while hosts start or stop.
 const DESK_TRIES_MAX: usize = 5;
 
-/// Files that are not copied: derived ones, and those of the running process.
-const LEFT_OUT: [&str; 8] = [
+/// Files that are not copied: derived ones, diagnostics, and those of the running process.
+const LEFT_OUT: [&str; 9] = [
     "sessions",
     "blobs",
     "threads",
+    "logs",
     "state.db",
     "state.db-wal",
     "state.db-shm",

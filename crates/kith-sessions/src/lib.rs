@@ -20,7 +20,8 @@
 //! - [`disk`]: the real files.
 //! - [`lock`]: the lock of a house; only its holder writes.
 //! - [`socket`]: where the holder listens; [`access_token`]: what programs show it over
-//!   HTTP; [`daemon_log`]: what it says when nobody is there; [`background_notes`]: the commands that
+//!   HTTP; [`daemon_log`]: what it says when nobody is there; [`diagnostic_log`]: what happened, without
+//!   a word of it; [`background_notes`]: the commands that
 //!   run in it; `private_file`: small files that are the owner's alone.
 //! - `database`: a SQLite file and its one connection.
 //! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
@@ -50,6 +51,7 @@ pub mod thread_file;
 pub mod access_token;
 pub mod background_notes;
 pub mod daemon_log;
+pub mod diagnostic_log;
 pub mod disk;
 pub mod lock;
 pub mod own_file;

@@ -126,6 +126,23 @@ impl ToolSetup {
     }
 }
 
+/// The names of all tools that this crate has, for those who may not repeat a name that a model wrote.
+pub const TOOL_NAMES: [&str; 13] = [
+    "read_file",
+    "list_files",
+    "search_files",
+    "skill",
+    "write_file",
+    "edit_file",
+    "exec_shell",
+    "exec_output",
+    "exec_stop",
+    "use_tool",
+    "todo_write",
+    "fetch_url",
+    "session_search",
+];
+
 /// The built-in tools, in the order in which a model is told of them.
 ///
 /// The order is fixed because the tool list is at the front of every request: another order

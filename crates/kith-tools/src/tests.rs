@@ -28,6 +28,16 @@ fn tools_stand_in_a_fixed_order() {
 }
 
 #[test]
+fn every_tool_is_among_the_known_names() {
+    let names: BTreeSet<&str> = crate::TOOL_NAMES.into_iter().collect();
+    assert_eq!(names.len(), crate::TOOL_NAMES.len());
+    let tools = World::new("").tools();
+    let unknown =
+        tools.iter().map(|tool| &tool.spec().name).find(|it| !names.contains(it.as_str()));
+    assert_eq!(unknown, None);
+}
+
+#[test]
 fn the_model_is_told_this() {
     let tools = World::new("").tools();
     let specs: Vec<String> =

@@ -6,10 +6,12 @@ pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod explain;
+pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod prime;
 pub(crate) mod project;
 pub(crate) mod queue;
+pub(crate) mod sandbox;
 pub(crate) mod session;
 mod slips;
 pub(crate) mod trust;
@@ -217,6 +219,11 @@ pub(crate) enum Command {
     ///
     /// Sessions that were removed are one row while they count in the budget.
     Cost(cost::Cost),
+    /// Show what happened: turns, requests, calls, failures, with times and sizes; never what was said
+    ///
+    /// Each line is `key=value` pairs. Without `--session` it is the log of the host: when it started and
+    /// stopped, who was refused, and every warning of a session.
+    Logs(logs::Logs),
     /// List, add and remove the agents of this house
     #[command(subcommand, after_help = "Example:\n  kith agent ls\n  kith agent new ux")]
     Agent(agent::AgentCommand),
@@ -254,7 +261,7 @@ pub(crate) enum Command {
     /// Run a command in the sandbox, as the agent's commands are run
     #[command(after_help = "Example:\n  kith sandbox -- make test\n  \
                             kith sandbox --network -- curl https://example.org")]
-    Sandbox(SandboxArgs),
+    Sandbox(sandbox::SandboxArgs),
     /// Check the agent's folder and this machine for problems (changes nothing)
     #[command(after_help = "Example:\n  kith doctor\n  kith doctor --verbose")]
     Doctor {
@@ -290,16 +297,6 @@ pub(crate) enum Command {
     /// Print what could stand for the last of these words
     #[command(name = completions::COMPLETE, hide = true)]
     Complete(completions::Complete),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SandboxArgs {
-    /// Let the command reach the network
-    #[arg(long)]
-    pub(crate) network: bool,
-    /// Command and its arguments, after `--`
-    #[arg(required = true, last = true)]
-    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

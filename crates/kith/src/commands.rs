@@ -10,6 +10,7 @@ mod explain;
 pub(crate) mod forms;
 mod house;
 mod init;
+mod logs;
 pub(crate) mod model;
 pub(crate) mod model_test;
 mod new;
@@ -96,6 +97,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Grants(args)) => approval::grants(&shared, args).await,
             Some(Command::Compact(args)) => turn::compact(&shared, model, args.session).await,
             Some(Command::Cost(args)) => cost::run(&shared, args).await,
+            Some(Command::Logs(args)) => logs::run(&shared, args).await,
             Some(Command::Agent(args)) => agent::run(&shared, args),
             Some(Command::Model(args)) => model::run(&shared, model, args).await,
             Some(Command::New(args)) => new::run(&shared, args).await,

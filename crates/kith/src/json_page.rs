@@ -34,8 +34,8 @@ use crate::program::args::completions::COMPLETE;
 use crate::program::commands::CheckForm;
 use crate::program::commands::approval::DecidedForm;
 use crate::program::commands::forms::{
-    AgentListForm, CompletionsForm, ExportForm, InitForm, ManForm, NewAgentForm, NewScriptForm,
-    RemovedAgentForm, SandboxForm, SavedScriptForm,
+    AgentListForm, CompletionsForm, ExportForm, InitForm, LogsForm, ManForm, NewAgentForm,
+    NewScriptForm, RemovedAgentForm, SandboxForm, SavedScriptForm,
 };
 use crate::program::commands::model_test::TestForm;
 use crate::program::commands::prime::ScriptForm;
@@ -97,6 +97,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
     let messages = "An array of AI SDK `UIMessage`s, without `ok`.";
     let skill = "With the keys of a skill, as in `kith skill ls`: `name`, `displayName`, `description`, `scope`, `path`, `sha256`.";
     let reply = "`verdict` (`allow`, `deny`, `askBack` or `notAnAnswer`), `approvals`, `denied?` (ids), `grant?` (`pattern`, `minutes`), `reason` and `assumed?` (the command that was taken to wait, without `--pending`).";
+    let logs = "With `--follow`, each line that comes is one JSON object, without `ok`.";
     let man = "With `--list`: `pages`, the names of all pages.";
     vec![
         ("init", Some(schema::<InitForm>), ""),
@@ -120,6 +121,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("grants rm", Some(schema::<RevokedGrant>), ""),
         ("compact", Some(schema::<CompactedSession>), ""),
         ("cost", Some(schema::<CostTable>), ""),
+        ("logs", Some(schema::<LogsForm>), logs),
         ("agent ls", Some(schema::<AgentListForm>), ""),
         ("agent new", Some(schema::<NewAgentForm>), ""),
         ("agent rm", Some(schema::<RemovedAgentForm>), ""),

@@ -7,6 +7,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 
 use super::{Engine, EngineError, RowFollower};
+use crate::observer::Observation;
 use crate::report::{RowReader, TurnReport};
 
 impl Engine {
@@ -22,7 +23,11 @@ impl Engine {
     ) -> Result<AcceptOutcome, EngineError> {
         let shared = &self.shared;
         let fresh = SessionId::from_uuid(shared.clock.new_id());
-        Ok(shared.desk.accept(event, target, fresh, shared.clock.now()).await?)
+        let accepted = shared.desk.accept(event, target, fresh, shared.clock.now()).await?;
+        if accepted.first {
+            shared.feed.observe(accepted.session_id, Observation::Accepted(event));
+        }
+        Ok(accepted)
     }
 
     /// The same for a message with attachments, whose bytes are put first: when it is accepted, they

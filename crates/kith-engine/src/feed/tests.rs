@@ -438,3 +438,41 @@ async fn in_another_session_nothing_was_seen() {
     let seen = ResumePoint { session_id: Some(stage.id), ..seen };
     assert_eq!(pull(&mut stage.resume(&seen).await.1).await, ["3"]);
 }
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct NotingObserver(Mutex<Vec<String>>);
+
+impl SessionObserver for NotingObserver {
+    fn observe(&self, _: SessionId, what: Observation<'_>) {
+        let told = match what {
+            Observation::Published { events, .. } => format!("published {}", events.len()),
+            Observation::Opened { n_events, .. } => format!("opened {n_events}"),
+            Observation::Failed(failure) => format!("failed: {failure}"),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(told);
+    }
+}
+
+#[tokio::test]
+async fn an_observer_is_told_what_is_durable_and_what_becomes_of_a_session() {
+    let mut stage = CallStage::new();
+    let observer = Arc::new(NotingObserver::default());
+    stage.feed.set_observer(Arc::clone(&observer) as Arc<dyn SessionObserver>);
+    stage.feed.set_observer(Arc::new(NotingObserver::default()));
+    stage.notices(2, "text").await;
+    let head = stage.session.head();
+    let parts = SessionParts {
+        journal: Arc::clone(&stage.journal),
+        feed: stage.feed.session(stage.id),
+        clock: Arc::new(FakeClock::new()),
+    };
+    stage.journal.close(stage.id);
+    Session::open(parts, stage.id, head, None).await.unwrap();
+    stage.feed.session(stage.id).fail(SessionFailure::Panicked);
+    stage.feed.removed(stage.id);
+    let told = observer.0.lock().unwrap().clone();
+    let failed = format!("failed: {}", SessionFailure::Panicked);
+    assert_eq!(told, ["published 1", "published 1", "opened 2", &failed, "Removed"]);
+}

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::feed::FeedLimits;
 use kith_host::caller::Caller;
+use kith_host::diagnostics::DiagnosticParts;
 use kith_host::host::Host;
 use kith_host::host::parts::HostParts;
 use kith_host::models::ModelRegistry;
@@ -40,8 +41,8 @@ use super::{checks, person};
 const START_ATTEMPTS_MAX: u32 = 20;
 /// Queues are held so often at most after nothing goes wrong any more.
 const QUEUE_GOES_MAX: u32 = 200;
-/// The tasks of a host in which nothing happens: the timer, and the one that writes thread files.
-const IDLE_TASKS: usize = 2;
+/// The tasks of a host in which nothing happens: the timer, and those of thread files and diagnostics.
+const IDLE_TASKS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LifeKind {
@@ -288,6 +289,7 @@ impl Life<'_> {
             is_new_desk: false,
             clock,
             limits: self.limits,
+            diagnostics: DiagnosticParts::default(),
             lock: Box::new(SimLock::take(self.world)),
         };
         (parts, desk)

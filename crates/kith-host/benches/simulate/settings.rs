@@ -109,6 +109,7 @@ impl LifeModels {
             language: None,
             policy: kith_engine::judge::rules::RuleSet::default(),
             approvals: kith_engine::turn::approvals::ApprovalSetup::default(),
+            telemetry_endpoint: None,
             projects: Vec::new(),
             extra_skills: Vec::new(),
             team: Arc::new(team()),

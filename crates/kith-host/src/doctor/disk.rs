@@ -11,19 +11,22 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::{Check, fail, ok, warn};
+use crate::calls::house::Health;
 use crate::error::quoted;
 use crate::house::House;
 use crate::words::size_in_words;
 
 /// Free space below which the next long session may fill the disk.
 const FREE_BYTES_FEW: u64 = 100 * 1024 * 1024;
+/// Files whose sizes are added up.
+const FILES_MEASURED_MAX: usize = 200_000;
 /// Free space below which hardly a message fits.
 const FREE_BYTES_MIN: u64 = 1024 * 1024;
 
 pub(super) fn checks(house: &House) -> Vec<Check> {
     let mut checks = vec![self::house(house), modes(house)];
     checks.extend(tracked(house));
-    checks.push(disk(house));
+    checks.push(with_uses(disk(house), &house.kith_dir()));
     checks
 }
 
@@ -121,6 +124,57 @@ fn tracked(house: &House) -> Option<Check> {
         format!("git tracks `{name}` in `{}`, which holds private conversations", root.display());
     let fix = format!("`git -C {} rm -r --cached {}`", quoted(&root), quoted(&kith_dir));
     Some(fail("git", detail, fix))
+}
+
+/// The check with what the house keeps, by folder, and how much room it takes; the largest first.
+fn with_uses(check: Check, kith_dir: &Path) -> Check {
+    let mut sizes = Vec::new();
+    let mut n_left = FILES_MEASURED_MAX;
+    let mut others = 0;
+    // There is no `.kith` before the first word.
+    let Ok(entries) = fs::read_dir(kith_dir) else { return check };
+    for entry in entries.flatten() {
+        let n_bytes = bytes_of(&entry.path(), &mut n_left);
+        if entry.path().is_dir() {
+            sizes.push((n_bytes, format!(".kith/{}", entry.file_name().to_string_lossy())));
+        } else {
+            others += n_bytes;
+        }
+    }
+    sizes.push((others, "other files of .kith".to_owned()));
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let total: u64 = sizes.iter().map(|(n_bytes, _)| n_bytes).sum();
+    let mut facts: Vec<String> =
+        sizes.iter().map(|(n, name)| format!("{name}: {}", size_in_words(*n))).collect();
+    if n_left == 0 {
+        facts.push(format!("only {FILES_MEASURED_MAX} files were measured"));
+    }
+    // What is wrong with the disk is told alone.
+    if check.state == Health::Fail {
+        return Check { facts, ..check };
+    }
+    let detail = format!("{}; `.kith` takes {}", check.detail, size_in_words(total));
+    Check { detail, facts, ..check }
+}
+
+/// Bytes of a file, or of all files in a folder. Links are not followed.
+fn bytes_of(path: &Path, n_left: &mut usize) -> u64 {
+    let mut total: u64 = 0;
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if *n_left == 0 {
+            break;
+        }
+        *n_left -= 1;
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            waiting.extend(entries.map(|entry| entry.path()));
+        } else {
+            total = total.saturating_add(metadata.len());
+        }
+    }
+    total
 }
 
 fn disk(house: &House) -> Check {

@@ -44,10 +44,12 @@ impl Host {
     /// Says what the process is. The first word counts.
     pub fn set_kind(&self, kind: HostKind) {
         // A host has one process, which says it once.
-        self.presence.kind.set(kind).ok();
+        if self.presence.kind.set(kind).is_ok() {
+            self.diagnostics.note_start(kind);
+        }
     }
 
-    fn kind(&self) -> HostKind {
+    pub(super) fn kind(&self) -> HostKind {
         self.presence.kind.get().copied().unwrap_or_default()
     }
 

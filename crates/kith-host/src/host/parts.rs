@@ -8,12 +8,14 @@ use std::sync::Arc;
 use kith_engine::engine::EngineLimits;
 use kith_sessions::catalog::{Catalog, SqliteCatalog};
 use kith_sessions::desk::{CommandTime, Desk, SqliteDesk, TaintRecords, TrustRecords};
+use kith_sessions::diagnostic_log::LogWriter;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
 use kith_vocab::clock::Clock;
 
+use crate::diagnostics::{DiagnosticParts, configured_traces_url};
 use crate::error::CallError;
 use crate::house::House;
 use crate::models::ModelRegistry;
@@ -36,6 +38,7 @@ pub struct HostParts {
     pub catalog: Arc<dyn Catalog>,
     pub clock: Arc<dyn Clock>,
     pub limits: EngineLimits,
+    pub diagnostics: DiagnosticParts,
     /// Held for as long as the host lives.
     pub lock: Box<dyn WriterLock>,
 }
@@ -65,6 +68,10 @@ impl HostParts {
         let tainted =
             Arc::new(TaintedFiles::new(Arc::clone(&desk), Arc::clone(&clock), known, times));
         let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories, tainted);
+        let diagnostics = DiagnosticParts {
+            logs: Some(LogWriter::in_folder(&house.kith_dir())),
+            traces_url: configured_traces_url(&settings.last_good()),
+        };
         Ok(HostParts {
             models: Arc::new(ModelRegistry::new(Arc::clone(&settings))),
             setup: Arc::new(setup),
@@ -73,6 +80,7 @@ impl HostParts {
             desk,
             catalog: Arc::new(SqliteCatalog::new(&index, store.clone())),
             limits: EngineLimits::default(),
+            diagnostics,
             house,
             settings,
             store,

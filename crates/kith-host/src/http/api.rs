@@ -21,6 +21,7 @@ use super::event_stream;
 use super::reply::{self, HttpProblem, ReplyBody};
 use crate::call::{Call, Delivery, Follower, Reply, Response as Answered};
 use crate::caller::Caller;
+use crate::calls::log::FollowLog;
 use crate::calls::subscription::{FollowHouse, Subscribe};
 use crate::error::CallError;
 use crate::protocol::{ClientHello, FRAME_BYTES_MAX, PROTOCOL, REQUEST_BYTES_MAX, answer_too_long};
@@ -98,7 +99,8 @@ pub(super) async fn call(
     let caller = caller_of(request.headers())?;
     let is_stream = accepts_events(request.headers());
     let until = state.access.until_logout(request.headers());
-    if !is_stream && [Subscribe::NAME, FollowHouse::NAME].contains(&name) {
+    let endless = [Subscribe::NAME, FollowHouse::NAME, FollowLog::NAME];
+    if !is_stream && endless.contains(&name) {
         let message = "this call has no end: ask for it with `Accept: text/event-stream`";
         return Err(HttpProblem::bad_request(message));
     }

@@ -66,7 +66,7 @@ pub(super) fn check<B>(request: &Request<B>, hosts: &Hosts) -> Result<(), HttpPr
     {
         return Err(HttpProblem::forbidden("requests from other pages are refused"));
     }
-    let is_call = request.uri().path().starts_with("/api/");
+    let is_call = super::is_call(request.uri().path());
     if let Some(site) = only(headers, &SEC_FETCH_SITE)? {
         let is_ours = matches!(site, "same-origin" | "none");
         if is_call && !is_ours {

@@ -56,6 +56,12 @@ pub(super) fn json_with(status: StatusCode, value: &impl Serialize) -> Response<
     response(status, JSON, whole(bytes))
 }
 
+/// Metrics in the text format of Prometheus.
+pub(super) fn metrics(text: String) -> Response<ReplyBody> {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response(StatusCode::OK, kind, whole(text))
+}
+
 /// A request that is refused.
 #[derive(Debug)]
 pub(super) struct HttpProblem {
@@ -134,6 +140,10 @@ impl HttpProblem {
             HttpProblem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::RuntimeBusy, message);
         problem.error = problem.error.hint("try again in a moment");
         problem
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status.as_u16()
     }
 
     pub(super) fn into_response(self) -> Response<ReplyBody> {

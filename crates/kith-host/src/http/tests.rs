@@ -389,3 +389,36 @@ async fn a_host_that_ends_takes_no_request_at_any_address() {
     assert_eq!(status_of(&served.raw(scripts).await), 503);
     assert!(!served.dir.path().join(".minds").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_told_to_the_owner_only() {
+    let served = Served::new().await;
+    let (_, answer) = served.call("send_message", &message("m1")).await;
+    assert_eq!(answer["ok"], true, "{answer}");
+    let head = "GET /metrics HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n";
+    for strange in ["", "Authorization: Bearer 0000\r\n", "Cookie: kith=1\r\n"] {
+        let refused = served.raw(&format!("{head}{strange}\r\n")).await;
+        assert_eq!(status_of(&refused), 401, "{refused}");
+        assert!(!refused.contains("kith_turns"), "{refused}");
+    }
+    let authorised = format!("{head}Authorization: Bearer TOKEN\r\n");
+    let other_page = format!("{authorised}Sec-Fetch-Site: cross-site\r\n\r\n");
+    assert_eq!(status_of(&served.raw(&other_page).await), 403);
+    let text = served.raw(&format!("{authorised}\r\n")).await;
+    assert_eq!(status_of(&text), 200);
+    assert!(text.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{text}");
+    for line in [
+        "kith_turns_started_total 1",
+        "kith_turns_ended_total{end=\"done\"} 1",
+        "kith_model_requests_total{model=\"demo\",outcome=\"done\"} 1",
+        "kith_messages_total 1",
+        "kith_sessions_open 1",
+        "kith_inbox_rows_waiting 0",
+        "kith_http_refused_total{status=\"401\"} 3",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");
+    }
+    let posted = "POST /metrics HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\
+                  Connection: close\r\n\r\n";
+    assert_eq!(status_of(&served.raw(posted).await), 405);
+}

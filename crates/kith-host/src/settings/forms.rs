@@ -109,6 +109,7 @@ value_forms!(
     ModelAlias,
     SecretName,
     ServerUrl,
+    CollectorUrl,
     ModelWire,
     PolicyMode,
     UnattendedCalls,
@@ -307,6 +308,22 @@ impl ValueForm for ServerUrl {
                 .to_owned();
         }
         format!("must be {}", Self::takes())
+    }
+}
+
+/// The address of a collector of spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectorUrl(pub ServerAddress);
+
+impl ValueForm for CollectorUrl {
+    fn takes() -> String {
+        "an address that begins with `http://` or `https://`, without password, key or query"
+            .to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<CollectorUrl> {
+        let fits = text.chars().count() <= TEXT_CHARS_MAX && !text.contains(['?', '#']);
+        ServerAddress::parse(text).filter(|_| fits).map(CollectorUrl)
     }
 }
 

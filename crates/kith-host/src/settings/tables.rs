@@ -14,9 +14,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::forms::{
-    AgentId, ApprovalTime, Count, HostPattern, LineText, ModelAlias, ModelWire, PolicyMode,
-    RequestParameters, RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UnattendedCalls,
-    UsdMicros,
+    AgentId, ApprovalTime, CollectorUrl, Count, HostPattern, LineText, ModelAlias, ModelWire,
+    PolicyMode, RequestParameters, RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage,
+    UnattendedCalls, UsdMicros,
 };
 
 /// One file of settings.
@@ -50,6 +50,9 @@ pub(super) struct SettingsTables {
     pub(super) skills: SkillsTable,
     /// How Kith speaks to people
     pub(super) ui: UiTable,
+    /// Spans for OpenTelemetry, of turns, requests and calls; never what was said. Nothing is sent unless
+    /// this or `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector
+    pub(super) telemetry: TelemetryTable,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -238,6 +241,14 @@ pub(super) struct UiTable {
     pub(super) language: Option<UiLanguage>,
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct TelemetryTable {
+    /// The collector's address, such as `http://127.0.0.1:4318`; read when the host starts. In a house it
+    /// counts only if the house is yours
+    pub(super) endpoint: Option<CollectorUrl>,
+}
+
 /// A table of settings, read from a TOML table only. What serde derives would also take a list for
 /// it, by the order of fields; so each is derived for `Self` and read through [`TableVisitor`].
 trait SettingsTable: Sized {
@@ -292,6 +303,7 @@ tables!(
     ProjectsTable,
     SkillsTable,
     UiTable,
+    TelemetryTable,
 );
 
 impl SettingsTable for ModelSettings {
@@ -394,6 +406,9 @@ impl SettingsTables {
             },
             skills: SkillsTable { extra: self.skills.extra.or(far.skills.extra) },
             ui: UiTable { language: self.ui.language.or(far.ui.language) },
+            telemetry: TelemetryTable {
+                endpoint: self.telemetry.endpoint.or(far.telemetry.endpoint),
+            },
         }
     }
 }

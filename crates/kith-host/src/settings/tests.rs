@@ -62,12 +62,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     check(
         "\"a\\nb\" = 1\n",
         "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, house, identity, models, limits, \
-         budget, policy, approvals, projects, skills, ui",
+         budget, policy, approvals, projects, skills, ui, telemetry",
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",
         "1: unknown key `sandbox` | valid keys: agent, agents, house, identity, models, limits, budget, policy, \
-         approvals, projects, skills, ui",
+         approvals, projects, skills, ui, telemetry",
     );
 }
 
@@ -388,5 +388,21 @@ fn reads_or_refuses(text: &str) {
         if let Err(mistake) = parse(text, scope) {
             assert!(mistake.line <= 1 + text.matches('\n').count(), "{text:?}");
         }
+    }
+}
+
+#[test]
+fn a_collector_is_an_address_without_secrets() {
+    let with = |endpoint: &str| loaded("", &format!("[telemetry]\nendpoint = \"{endpoint}\"\n")).1;
+    let settings = with("http://127.0.0.1:4318").unwrap();
+    let endpoint = settings.telemetry_endpoint.as_ref().map(|it| it.as_str().to_owned());
+    assert_eq!(endpoint.as_deref(), Some("http://127.0.0.1:4318"));
+    let url = crate::diagnostics::configured_traces_url(&settings);
+    assert_eq!(url.as_deref(), Some("http://127.0.0.1:4318/v1/traces"));
+    assert_eq!(loaded("", "").1.unwrap().telemetry_endpoint, None);
+    for bad in ["ftp://x", "http://u:p@x", "http://x?key=1", "x"] {
+        let refused = with(bad).unwrap_err();
+        assert!(refused.contains("begins with `http://`"), "{refused}");
+        assert!(!refused.contains("u:p"), "{refused}");
     }
 }

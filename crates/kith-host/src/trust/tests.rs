@@ -166,6 +166,7 @@ fn settings_that_nobody_vouched_for_reach_nothing_outside_the_house() {
         servers: vec![("a".to_owned(), ServerAddress::parse(url).unwrap())],
         folders: vec![PathBuf::from(folder)],
         keys: Vec::new(),
+        collector: None,
         widened: None,
     };
     let check = |places: &Places, url: &str, folder: &str| {
@@ -201,4 +202,16 @@ fn settings_that_appear_beneath_a_trusted_folder_widen_nothing() {
     assert!(refused.message().contains("mode = \"trusted\""), "{}", refused.message());
     record_trust(&places.root.join("x"), &places.house.dir, 1).unwrap();
     assert!(told(&places).is_ok());
+}
+
+#[test]
+fn only_a_house_that_is_yours_names_a_collector() {
+    let collector = ServerAddress::parse("http://127.0.0.1:4318");
+    let reach = SettingsReach { collector, ..SettingsReach::default() };
+    let places = Places::new(&["user/h/kith.toml"]);
+    let told = |places: &Places| TrustView::new(&places.house, &[]).require_settings(&reach);
+    let refused = told(&places).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Untrusted);
+    assert!(refused.message().contains("`[telemetry] endpoint`"), "{}", refused.message());
+    assert!(told(&places.claim("user/h")).is_ok());
 }

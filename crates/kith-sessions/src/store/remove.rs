@@ -13,6 +13,7 @@ use kith_vocab::ids::SessionId;
 
 use super::{SESSION_SUFFIX, SessionStore, read_error};
 use crate::blob::each_chunk;
+use crate::diagnostic_log::session_log_paths;
 use crate::log::LogError;
 
 const REMOVED_SUFFIX: &str = ".removed";
@@ -21,7 +22,8 @@ const SHA256_CHARS: usize = 64;
 /// The files that are removed with a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
-    /// The log, what was torn off it, and the blobs that only it names.
+    /// The log, what was torn off it, and the blobs that only it names. What diagnostics say of it goes
+    /// too and is not listed: a host may have removed it first.
     pub files: Vec<PathBuf>,
     pub bytes: u64,
 }
@@ -33,6 +35,8 @@ struct SessionRemoval {
     /// Where its bytes are now.
     read_from: PathBuf,
     torn: Vec<PathBuf>,
+    /// What was logged about it.
+    diagnostics: Vec<PathBuf>,
     /// The blobs that it names and no other log does.
     hashes: BTreeSet<String>,
 }
@@ -124,8 +128,17 @@ impl SessionStore {
             log: log.to_owned(),
             read_from: read_from.to_owned(),
             torn: all.iter().filter(is_torn).cloned().collect(),
+            diagnostics: self.diagnostics_of(log),
             hashes,
         })
+    }
+
+    /// The diagnostic logs that are there for the session of a log.
+    fn diagnostics_of(&self, log: &Path) -> Vec<PathBuf> {
+        let id = name_of(log).strip_suffix(SESSION_SUFFIX).and_then(|it| it.parse().ok());
+        let (Some(id), Some(kith_dir)) = (id, self.sessions.parent()) else { return Vec::new() };
+        let paths = session_log_paths(kith_dir, id).into_iter();
+        paths.filter(|path| self.files.len(path).is_ok()).collect()
     }
 
     fn belongings_of(&self, session: &SessionRemoval, hashes: &BTreeSet<String>) -> Belongings {
@@ -146,7 +159,8 @@ impl SessionStore {
 
     /// The renamed log goes last: while it is there, the rest can be found again.
     fn finish(&self, session: &SessionRemoval) -> io::Result<()> {
-        session.torn.iter().try_for_each(|path| self.unlink(path))?;
+        let beside = session.torn.iter().chain(&session.diagnostics);
+        beside.clone().try_for_each(|path| self.unlink(path))?;
         self.files.sync_dir(&self.sessions)?;
         self.unlink(&session.read_from)?;
         self.files.sync_dir(&self.sessions)

@@ -1,6 +1,8 @@
 //! What `--json` prints where it is not the answer to one call. docs/json.md is made from these and from
 //! the answers.
 
+use std::collections::BTreeMap;
+
 use kith_host::agents::AgentRow;
 use kith_vocab::ids::SessionId;
 use serde::Serialize;
@@ -56,6 +58,16 @@ forms! {
     struct SandboxForm {
         /// Of the command; 128 and more for one that a signal ended.
         exit_code: i32,
+    }
+
+    /// `kith logs`
+    struct LogsForm {
+        /// `host`, or the id of the session.
+        log: String,
+        /// Where it stands; it may not be there yet.
+        file: String,
+        /// The keys and values of each line.
+        lines: Vec<BTreeMap<String, String>>,
     }
 
     /// `kith session export`

@@ -6,7 +6,8 @@ use kith_host::sandbox::{SandboxedCommand, run_command};
 
 use super::forms::SandboxForm;
 use super::{CommandResult, house_of, print_form};
-use crate::program::args::{GlobalArgs, SandboxArgs};
+use crate::program::args::GlobalArgs;
+use crate::program::args::sandbox::SandboxArgs;
 use crate::program::signals::StopSignal;
 
 pub(crate) async fn run(shared: &GlobalArgs, args: SandboxArgs) -> CommandResult {

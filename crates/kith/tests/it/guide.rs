@@ -207,6 +207,12 @@ fn the_guide_to_trust_does_what_it_says() {
 }
 
 #[test]
+fn the_guide_of_diagnostics_works_as_it_stands() {
+    check("docs/guide/diagnostics.md", 2);
+    check("docs/guide/diagnostics.zh-CN.md", 2);
+}
+
+#[test]
 fn the_guide_to_remote_use_does_what_it_says() {
     check("docs/guide/remote.md", 2);
     check("docs/guide/remote.zh-CN.md", 2);

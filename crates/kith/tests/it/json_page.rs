@@ -47,6 +47,7 @@ fn what_is_printed_is_what_the_page_says() {
         "cancel",
         "queue ls",
         "cost",
+        "logs --session latest",
         "model ls",
         "model use demo",
         "new --thread web:room:a",
@@ -88,7 +89,7 @@ fn what_is_printed_is_what_the_page_says() {
         words.push("--json");
         let printed = house.json(&words);
         assert_eq!(printed["ok"], true, "{line}: {printed}");
-        let command = ["completions", "man", "new", "cancel", "cost", "prompt", "doctor"];
+        let command = ["completions", "man", "new", "cancel", "cost", "logs", "prompt", "doctor"];
         let n_words = if command.contains(&words[0]) { 1 } else { 2 };
         check(&page, &words[..n_words].join(" "), &printed);
     }

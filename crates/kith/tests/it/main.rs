@@ -40,6 +40,7 @@ mod json_page;
 mod killing;
 mod kith_folder;
 mod language;
+mod logs;
 mod made_repositories;
 mod many;
 mod model;

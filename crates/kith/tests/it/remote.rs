@@ -68,6 +68,8 @@ fn every_command_answers_from_another_machine_as_at_home() {
         &["doctor"],
         &["status"],
         &["cost"],
+        &["logs"],
+        &["logs", "--session", "latest"],
         &["model", "ls"],
         &["queue", "ls"],
         &["approvals"],

@@ -249,7 +249,7 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
     let ran = house.kith(&["doctor"]).succeeded();
     let text = ran.shown();
     let filters = vec![
-        (r"[\d.]+ [TGM]B free", "[n] GB free"),
+        (r"[\d.]+ [TGM]B free; `\.kith` takes [\d.]+ [KM]B", "[n] GB free; `.kith` takes [n] KB"),
         // What a machine offers differs; that each probe is told is tested beside the doctor.
         (r"(ok|warn)  +sandbox .*(\n +-> .*)?", "ok    sandbox       [probes]"),
     ];
@@ -261,7 +261,7 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
         ok    sandbox       [probes]
         ok    house         `[house]`
         ok    permissions   only you can read `.kith`
-        ok    disk          [n] GB free
+        ok    disk          [n] GB free; `.kith` takes [n] KB
         ok    host          not running (a command that needs one starts it)
         ok    desk          intact (format version 6)
         ok    inbox         no messages are waiting

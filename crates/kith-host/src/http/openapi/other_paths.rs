@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::refused;
 use crate::calls::priming::ScriptRow;
+use crate::http::METRICS;
 use crate::http::chat::ChatForm;
 use crate::http::priming::{SAVE, SCRIPTS, SaveCourseForm};
 
@@ -23,6 +24,7 @@ pub(super) fn other_paths(generator: &mut SchemaGenerator, error: &Schema) -> Ve
     let mut paths = chat_paths(generator, &refused);
     paths.extend(script_paths(generator, &refused));
     paths.extend(login_paths(&refused));
+    paths.push((METRICS, metrics_path(&refused)));
     paths
 }
 
@@ -73,6 +75,18 @@ fn script_paths(generator: &mut SchemaGenerator, refused: &Value) -> Vec<Describ
         "responses": { "200": answer(&saved), "409": taken, "default": refused },
     } });
     vec![(SCRIPTS, list), (SAVE, save)]
+}
+
+fn metrics_path(refused: &Value) -> Value {
+    let content = json!({ "text/plain": { "schema": { "type": "string" } } });
+    json!({ "get": {
+        "operationId": "metrics",
+        "description": "Counts what happened, in the text format of Prometheus.",
+        "responses": {
+            "200": { "description": "Metrics.", "content": content },
+            "default": refused,
+        },
+    } })
 }
 
 fn login_paths(refused: &Value) -> Vec<DescribedPath> {
