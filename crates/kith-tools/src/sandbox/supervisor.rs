@@ -155,9 +155,14 @@ fn supervise(
         hold_placeholders(view, &mut left.held)?;
     }
     let repositories = spec.view.as_ref().map(Repositories::of);
-    let first = match waiting.and_then(|it| it.told(spec, line)) {
-        Some(first) => first,
+    let first = match waiting.map(|it| it.told(spec, line)) {
+        Some(Ok(first)) => first,
         None => start_first(spec)?,
+        Some(Err(unneeded)) => {
+            let first = start_first(spec)?;
+            unneeded.reap();
+            first
+        }
     };
     let end = run(first, control, left);
     // Where the first process of a sandbox is only about to end, nothing else is there.

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::super::inside::{self, SandboxFault};
 use super::super::message::{MessageReceived, receive, send};
@@ -43,17 +43,31 @@ impl WaitingFirst {
         }
     }
 
-    /// Hands the command over, with the input and the outputs of this process. `None` if the command needs another
-    /// first process; then this one ends.
-    pub(super) fn told(self, spec: &CommandSpec, line: &[u8]) -> Option<(Pid, SupervisorPipes)> {
+    /// Hands the command over, with the input and the outputs of this process. An error if the command needs another
+    /// first process; then this one was killed.
+    pub(super) fn told(
+        self,
+        spec: &CommandSpec,
+        line: &[u8],
+    ) -> Result<(Pid, SupervisorPipes), UnneededFirst> {
         let is_fitting = spec.view.as_ref().is_some_and(|it| !it.has_network);
         let files = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
         if is_fitting && send(&self.socket, line, &files).is_ok() {
-            return Some((self.pid, self.pipes));
+            return Ok((self.pid, self.pipes));
         }
-        // Reaped with what the command leaves behind, or when this process ends: nobody waits for it.
         rustix::process::kill_process(self.pid, Signal::KILL).ok();
-        None
+        Err(UnneededFirst(self.pid))
+    }
+}
+
+/// A first process that was killed, because the command needs another one.
+pub(super) struct UnneededFirst(Pid);
+
+impl UnneededFirst {
+    /// To be called when the other one has been started: the kernel takes a moment to end it, and until this is done it
+    /// stands in the table of processes.
+    pub(super) fn reap(self) {
+        rustix::process::waitpid(Some(self.0), WaitOptions::empty()).ok();
     }
 }
 
