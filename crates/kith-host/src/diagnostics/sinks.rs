@@ -76,8 +76,8 @@ impl DiagnosticSinks {
         self.metrics.add(MetricName::LogWritesFailed, &[], n_failed as u64);
     }
 
-    /// Removes the log of a session, with what waits for it.
-    pub(super) fn remove(&mut self, id: SessionId, line: &LogLine) {
+    /// Removes the log of a session, with what waits for it. Nothing is told of it: it is to be gone.
+    pub(super) fn remove(&mut self, id: SessionId) {
         if let Some(lost) = self.waiting.remove(&LogName::Session(id)) {
             self.n_waiting -= lost.len();
         }
@@ -86,7 +86,6 @@ impl DiagnosticSinks {
         {
             self.metrics.add(MetricName::LogWritesFailed, &[], 1);
         }
-        self.tell_host(line);
     }
 
     pub(super) fn has_spans(&self) -> bool {

@@ -113,7 +113,7 @@ impl SessionTracker {
             }
             SessionRecord::Removed => {
                 self.sessions.remove(&id);
-                sinks.remove(id, &line(LogLevel::Info, "session_removed"));
+                sinks.remove(id);
             }
         }
     }

@@ -291,6 +291,7 @@ fn nothing_is_written_outside_the_house() {
         files.all(|it| known.contains(&it)
             || ["index.db", "index.db-wal", "index.db-shm"].contains(&it)
             || it.starts_with("sessions/")
+            || it.starts_with("logs/")
             || it.starts_with("threads/")),
         "{:?}",
         house.files()
