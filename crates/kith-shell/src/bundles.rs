@@ -1,5 +1,8 @@
 //! Short options that are bundled in one word: `-qf` is `-q -f`.
 
+/// Letters of tar with a value: what stands behind them in the word is no option.
+pub(crate) const TAR_VALUED: &str = "bCfFgHIKLNTVX";
+
 /// How a letter is given by a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BundledLetter<'a> {

@@ -4,7 +4,7 @@
 //! sandbox is the boundary. They keep people from being asked about `sed '/x/d' file`, and make sure
 //! that they are asked about `cp x ~/.bashrc`.
 
-use crate::bundles::{has_letter, letter_in};
+use crate::bundles::{TAR_VALUED, has_letter, letter_in};
 use crate::facts::PathIntent;
 use crate::word::{Word, WordForm};
 
@@ -338,7 +338,7 @@ fn of_tar(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let bundle = arguments.first().filter(is_bundle).map_or("", |it| &it.text);
     let creates = arguments
         .iter()
-        .any(|it| it.text.starts_with("--cr") || has_letter(&it.text, "c", "bCfFgHIKLNTVX"))
+        .any(|it| it.text.starts_with("--cr") || has_letter(&it.text, "c", TAR_VALUED))
         || bundle.contains('c');
     let mut operands = operands(arguments);
     if !bundle.starts_with('-') && !operands.is_empty() {
@@ -347,7 +347,7 @@ fn of_tar(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let intent = |at| if at == 0 && creates { PathIntent::Replace } else { PathIntent::Read };
     let mut paths: Vec<(Word, PathIntent)> =
         operands.into_iter().enumerate().map(|(at, word)| (word, intent(at))).collect();
-    let archives = option_values(arguments, 'f', "bCFgHIKLNTVX", "--file", 4);
+    let archives = option_values(arguments, 'f', TAR_VALUED, "--file", 4);
     let intent = if creates { PathIntent::Replace } else { PathIntent::Read };
     paths.extend(archives.into_iter().filter(|it| it.text != "-").map(|it| (it, intent)));
     paths
@@ -362,7 +362,7 @@ fn option_values(
     long: &str,
     n_least: usize,
 ) -> Vec<Word> {
-    let mut values = Vec::new();
+    let mut texts = Vec::new();
     for (at, word) in arguments.iter().enumerate().filter(|(_, it)| is_option(it)) {
         let next = || arguments.get(at + 1).cloned();
         let (name, value) = match word.text.split_once('=') {
@@ -372,12 +372,12 @@ fn option_values(
         let own = |text: &str| Word { text: text.to_owned(), form: word.form };
         if name.starts_with("--") {
             let is_it = name.len() >= n_least && long.starts_with(name);
-            values.extend(value.map(own).or_else(next).filter(|_| is_it));
+            texts.extend(value.map(own).or_else(next).filter(|_| is_it));
         } else if let Some(found) = letter_in(&word.text, letter, valued) {
-            values.extend(if found.rest.is_empty() { next() } else { Some(own(found.rest)) });
+            texts.extend(if found.rest.is_empty() { next() } else { Some(own(found.rest)) });
         }
     }
-    values
+    texts
 }
 
 fn of_dd(arguments: &[Word]) -> Vec<(Word, PathIntent)> {

@@ -1,7 +1,7 @@
 //! Options and subcommands that make a program do more than its name says.
 
 use super::{Finding, ProgramCall, RiskKind, finding};
-use crate::bundles::has_letter;
+use crate::bundles::{TAR_VALUED, has_letter};
 
 /// Options by which programs run others or load their code, whatever else they do.
 const RUN_OPTIONS: &[(&[&str], &[&str])] = &[
@@ -112,9 +112,6 @@ pub(super) fn that_runs_programs<'a>(command: &'a ProgramCall<'_>) -> Option<&'a
     }
     words().find(|word| RUN_MARKS.iter().any(|it| word.split('=').next() == Some(it)))
 }
-
-/// Letters of tar with a value: what stands behind them in the word is no option.
-const TAR_VALUED: &str = "bCfFgHIKLNTVX";
 
 /// What tar would run or lose. Its letters can be bundled, with or without a hyphen.
 pub(super) fn of_tar(command: &ProgramCall<'_>) -> Option<Finding> {
