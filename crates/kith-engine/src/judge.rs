@@ -70,6 +70,11 @@ impl Objection {
     }
 }
 
+/// The parts of a command that are reasons to ask, for the question; none for other calls.
+pub(crate) fn parts_to_ask_about(facts: &Json, language: &str) -> Vec<String> {
+    facts.read().map_or_else(|_| Vec::new(), |it| shell::parts_to_ask_about(&it, language))
+}
+
 pub fn judge(question: &Question<'_>, rules: &RuleSet) -> Judgement {
     explain(question, rules).judgement
 }

@@ -10,20 +10,39 @@ use kith_vocab::invisible::visible;
 use crate::reply::{PendingApproval, Unclear};
 use crate::words::is_chinese;
 
+/// A longer command, or one of more lines, is told of in the headline.
+const GLANCE_CHARS_MAX: usize = 200;
+const GLANCE_LINES_MAX: usize = 5;
+/// A longer run of blanks is shown as a count.
+const BLANKS_SHOWN_MAX: usize = 8;
+/// A longer run of empty lines is shown as a count.
+const EMPTY_LINES_SHOWN_MAX: usize = 1;
+
 /// The whole question, as text of several lines.
 pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
     let zh = is_chinese(language);
     let code = &asked.code;
     let mut lines = Vec::new();
-    let summary = on_one_line(&asked.summary);
+    let summary = with_counted_blanks(&on_one_line(&asked.summary));
+    let size = asked.command.as_deref().and_then(|it| size_text(it, zh));
+    let more = match (&size, zh) {
+        (None, _) => String::new(),
+        (Some(size), true) => format!("（后面还有：命令共 {size}，请看完再答）"),
+        (Some(size), false) => format!(" (more follows: the command has {size}; read all of it)"),
+    };
     lines.push(if zh {
-        format!("需要你批准 [{code}]：{summary}")
+        format!("需要你批准 [{code}]：{summary}{more}")
     } else {
-        format!("Approval needed [{code}]: {summary}")
+        format!("Approval needed [{code}]: {summary}{more}")
     });
     if let Some(command) = &asked.command {
-        lines.push(if zh { "命令：".to_owned() } else { "Command:".to_owned() });
-        lines.extend(visible(command).lines().map(|line| format!("    {line}")));
+        lines.push(match (size, zh) {
+            (None, true) => "命令：".to_owned(),
+            (None, false) => "Command:".to_owned(),
+            (Some(size), true) => format!("命令（{size}）："),
+            (Some(size), false) => format!("Command ({size}):"),
+        });
+        lines.extend(command_lines(command, zh).into_iter().map(|line| format!("    {line}")));
     }
     if !asked.paths.is_empty() {
         let paths: Vec<String> = asked.paths.iter().map(|path| on_one_line(path)).collect();
@@ -46,6 +65,55 @@ pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
     lines.join("\n")
 }
 
+/// How long a command is, if it cannot be read at a glance.
+fn size_text(command: &str, zh: bool) -> Option<String> {
+    let (n_chars, n_lines) = (command.chars().count(), command.lines().count());
+    if n_chars <= GLANCE_CHARS_MAX && n_lines <= GLANCE_LINES_MAX {
+        return None;
+    }
+    let lines = if n_lines == 1 { "line" } else { "lines" };
+    Some(if zh {
+        format!("{n_chars} 个字符、{n_lines} 行")
+    } else {
+        format!("{n_chars} characters in {n_lines} {lines}")
+    })
+}
+
+/// The lines of a command. Blanks and empty lines that would push something out of sight are counted.
+fn command_lines(command: &str, zh: bool) -> Vec<String> {
+    let visible = visible(command);
+    let all: Vec<&str> = visible.lines().collect();
+    let mut lines = Vec::new();
+    for run in all.chunk_by(|a, b| a.trim().is_empty() && b.trim().is_empty()) {
+        let is_empty = run.iter().all(|it| it.trim().is_empty());
+        if is_empty && run.len() > EMPTY_LINES_SHOWN_MAX {
+            let n = run.len();
+            lines.push(if zh {
+                format!("⏎×{n}（空行）")
+            } else {
+                format!("⏎×{n} (empty lines)")
+            });
+        } else {
+            lines.extend(run.iter().map(|it| with_counted_blanks(it)));
+        }
+    }
+    lines
+}
+
+/// The text with long runs of blanks inside it as counts: `␣×3000`.
+fn with_counted_blanks(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let chars: Vec<char> = text.chars().collect();
+    for run in chars.chunk_by(|a, b| a.is_whitespace() && b.is_whitespace()) {
+        if run.len() > BLANKS_SHOWN_MAX && run[0].is_whitespace() {
+            shown.extend([" ␣×", &run.len().to_string(), " "]);
+        } else {
+            shown.extend(run);
+        }
+    }
+    shown
+}
+
 /// How much of a diff a question does not show, and where the whole is.
 pub fn left_out_text(n_lines: u64, code: &str, language: &str) -> String {
     if is_chinese(language) {
@@ -63,6 +131,20 @@ pub fn left_out_text(n_lines: u64, code: &str, language: &str) -> String {
 /// a line of its own to the question.
 fn on_one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\r', "\\r")
+}
+
+/// Adds to a reason every part of a command that is one, so that none is only to be found by reading all.
+pub(crate) fn with_parts(reason: &str, parts: &[String], language: &str) -> String {
+    // Of a single part the reason tells.
+    if parts.len() < 2 {
+        return reason.to_owned();
+    }
+    let list = parts.join(if is_chinese(language) { "；" } else { "; " });
+    if is_chinese(language) {
+        format!("{reason}；需要批准的部分：{list}")
+    } else {
+        format!("{reason}; parts to approve: {list}")
+    }
 }
 
 /// What can go wrong where the call would run, and why the policy does not decide by itself.

@@ -16,6 +16,7 @@
 //! - [`facts`]: what is recorded about a command, for the log and for the judge.
 //! - [`gather`]: from a script to its facts.
 
+mod bundles;
 pub mod facts;
 pub mod gather;
 pub mod parse;

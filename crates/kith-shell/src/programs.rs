@@ -4,6 +4,7 @@
 //! sandbox is the boundary. They keep people from being asked about `sed '/x/d' file`, and make sure
 //! that they are asked about `cp x ~/.bashrc`.
 
+use crate::bundles::{TAR_VALUED, has_letter, letter_in};
 use crate::facts::PathIntent;
 use crate::word::{Word, WordForm};
 
@@ -59,6 +60,11 @@ fn paths_of_arguments(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)>
         "mv" => to_last(arguments, PathIntent::Move),
         // The second operand is where the result goes.
         "uniq" | "split" => second_is_written(arguments),
+        "cpp" | "objcopy" => last_is_written(arguments),
+        "lz4" => [last_is_written(arguments), unpacked(name, arguments)].concat(),
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" => {
+            unpacked(name, arguments)
+        }
         "git" => of_git(arguments),
         "sed" | "gsed" => edited(arguments, &["-e", "-f", "--expression", "--file"]),
         "perl" | "ruby" => edited(arguments, &["-e", "-E"]),
@@ -90,6 +96,51 @@ fn second_is_written(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let intent = |at| if at == 1 { PathIntent::Replace } else { PathIntent::Read };
     let operands = operands(arguments).into_iter().enumerate();
     operands.map(|(at, word)| (word, intent(at))).collect()
+}
+
+/// With more than one, the last operand is where the result goes.
+fn last_is_written(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let operands = operands(arguments);
+    let n = operands.len();
+    let intent = |at| if n > 1 && at + 1 == n { PathIntent::Replace } else { PathIntent::Read };
+    operands.into_iter().enumerate().map(|(at, word)| (word, intent(at))).collect()
+}
+
+/// Endings of packed files, and what they become.
+const PACKED: &[(&str, &str)] = &[
+    (".gz", ""),
+    (".bz2", ""),
+    (".xz", ""),
+    (".zst", ""),
+    (".lz4", ""),
+    (".lzma", ""),
+    (".z", ""),
+    (".tgz", ".tar"),
+    (".tbz2", ".tar"),
+    (".txz", ".tar"),
+];
+
+/// What is packed or unpacked, and with `-f` the file beside it that is written over.
+fn unpacked(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let mut paths = all(arguments, PathIntent::Read);
+    if !has_flag(arguments, 'f', "--force") {
+        return paths;
+    }
+    let ending = match name {
+        "gzip" | "gunzip" => ".gz",
+        "bzip2" | "bunzip2" => ".bz2",
+        "zstd" => ".zst",
+        "lz4" => ".lz4",
+        _ => ".xz",
+    };
+    for word in operands(arguments) {
+        let stem = PACKED
+            .iter()
+            .find_map(|(from, to)| Some(format!("{}{to}", word.text.strip_suffix(from)?)));
+        let text = stem.unwrap_or_else(|| format!("{}{ending}", word.text));
+        paths.push((Word { text, form: word.form }, PathIntent::Replace));
+    }
+    paths
 }
 
 /// The file that a patch is for; after it comes the patch.
@@ -219,10 +270,7 @@ fn to_last(arguments: &[Word], sources: PathIntent) -> Vec<(Word, PathIntent)> {
     let named = arguments.iter().find_map(|it| it.text.strip_prefix("--target-directory="));
     let named = named.map(Word::literal);
     let target = target.or(named).or_else(|| operands.pop());
-    let keeps = arguments.iter().any(|it| {
-        matches!(it.text.as_str(), "-n" | "--no-clobber" | "-b" | "--backup")
-            || it.text.starts_with("--backup=")
-    });
+    let keeps = keeps_what_is_there(arguments);
     let mut paths = Vec::new();
     if let Some(target) = target {
         // Into a folder, each file gets its own name; of a pattern it can be any.
@@ -241,6 +289,25 @@ fn to_last(arguments: &[Word], sources: PathIntent) -> Vec<(Word, PathIntent)> {
     }
     paths.extend(operands.into_iter().map(|word| (word, sources)));
     paths
+}
+
+/// Whether `cp` or `mv` leaves a file alone that is there, or keeps it under another name. What may take
+/// that back counts.
+fn keeps_what_is_there(arguments: &[Word]) -> bool {
+    let texts = || arguments.iter().map(|it| it.text.as_str());
+    let keeps_old = |it: &str| {
+        let kinds = ["numbered", "t", "existing", "nil", "simple", "never"];
+        it.strip_prefix("--backup=").is_some_and(|kind| kinds.contains(&kind))
+    };
+    let is_kept =
+        texts().any(|it| matches!(it, "-n" | "--no-clobber" | "-b" | "--backup") || keeps_old(it));
+    let is_taken_back = texts().any(|it| {
+        has_letter(it, "fi", "tS")
+            || it.starts_with("--f")
+            || it.starts_with("--i")
+            || (it.starts_with("--b") && it.contains('=') && !keeps_old(it))
+    });
+    is_kept && !is_taken_back
 }
 
 /// Files after a script, changed in place with `-i`.
@@ -269,14 +336,48 @@ fn after_pattern(arguments: &[Word], options: &[&str]) -> Vec<(Word, PathIntent)
 fn of_tar(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let is_bundle = |it: &&Word| !it.text.starts_with("--");
     let bundle = arguments.first().filter(is_bundle).map_or("", |it| &it.text);
-    let creates = arguments.iter().any(|it| it.text == "--create" || it.text.starts_with("-c"))
+    let creates = arguments
+        .iter()
+        .any(|it| it.text.starts_with("--cr") || has_letter(&it.text, "c", TAR_VALUED))
         || bundle.contains('c');
     let mut operands = operands(arguments);
     if !bundle.starts_with('-') && !operands.is_empty() {
         operands.remove(0);
     }
     let intent = |at| if at == 0 && creates { PathIntent::Replace } else { PathIntent::Read };
-    operands.into_iter().enumerate().map(|(at, word)| (word, intent(at))).collect()
+    let mut paths: Vec<(Word, PathIntent)> =
+        operands.into_iter().enumerate().map(|(at, word)| (word, intent(at))).collect();
+    let archives = option_values(arguments, 'f', TAR_VALUED, "--file", 4);
+    let intent = if creates { PathIntent::Replace } else { PathIntent::Read };
+    paths.extend(archives.into_iter().filter(|it| it.text != "-").map(|it| (it, intent)));
+    paths
+}
+
+/// The values of an option that is a letter, also in a bundle, or a long word, shortened to `n_least`
+/// characters at least.
+fn option_values(
+    arguments: &[Word],
+    letter: char,
+    valued: &str,
+    long: &str,
+    n_least: usize,
+) -> Vec<Word> {
+    let mut texts = Vec::new();
+    for (at, word) in arguments.iter().enumerate().filter(|(_, it)| is_option(it)) {
+        let next = || arguments.get(at + 1).cloned();
+        let (name, value) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.text.as_str(), None),
+        };
+        let own = |text: &str| Word { text: text.to_owned(), form: word.form };
+        if name.starts_with("--") {
+            let is_it = name.len() >= n_least && long.starts_with(name);
+            texts.extend(value.map(own).or_else(next).filter(|_| is_it));
+        } else if let Some(found) = letter_in(&word.text, letter, valued) {
+            texts.extend(if found.rest.is_empty() { next() } else { Some(own(found.rest)) });
+        }
+    }
+    texts
 }
 
 fn of_dd(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
@@ -318,11 +419,36 @@ const BUILDERS: &[&str] = &[
     "javac", "kotlinc", "ld", "mdbook", "protoc", "rollup", "rustc", "swiftc", "tsc", "zig",
 ];
 
+/// Endings of what compilers make; something else with an ending is a file of its own.
+#[rustfmt::skip]
+const BUILT: &[&str] = &[
+    "a", "bc", "class", "d", "dll", "dylib", "elf", "exe", "gch", "hi", "jar", "js", "ll", "lib", "map",
+    "mjs", "o", "obj", "out", "pch", "rlib", "rmeta", "so", "wasm",
+];
+
+/// What a program does with the file that it is told to write.
+fn output_intent(name: &str, path: &str) -> PathIntent {
+    let ending = base_name(path).rsplit_once('.').map(|(_, ending)| ending);
+    let is_built = ending.is_none_or(|it| BUILT.contains(&it));
+    let is_compiler = COMPILERS.contains(&name);
+    if BUILDERS.contains(&name) && (is_built || !is_compiler) {
+        PathIntent::Write
+    } else {
+        PathIntent::Replace
+    }
+}
+
+/// Builders that take the output as `-oFILE`, and make objects and executables.
+#[rustfmt::skip]
+const COMPILERS: &[&str] = &[
+    "as", "c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran", "ghc", "ld", "rustc", "swiftc",
+];
+
 /// `-o FILE` and `--output=FILE` are written, values of other options may be read.
 fn of_options(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
-    let written = if BUILDERS.contains(&name) { PathIntent::Write } else { PathIntent::Replace };
     let is_output = |option: &str| {
-        let is_long = option.len() > 4 && option.starts_with("--");
+        let n_least = if name == "sort" { 3 } else { 5 };
+        let is_long = option.len() >= n_least && option.starts_with("--");
         option == "-o"
             || (name == "csplit" && matches!(option, "-f" | "--prefix"))
             || matches!(option, "--out" | "--output-file" | "--outfile")
@@ -333,17 +459,24 @@ fn of_options(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
         if let [option, value] = pair
             && is_output(&option.text)
         {
-            paths.push((value.clone(), written));
+            paths.push((value.clone(), output_intent(name, &value.text)));
         }
+    }
+    if name == "sort" {
+        let outputs = option_values(arguments, 'o', "kStT", "--output", 3).into_iter();
+        paths.extend(outputs.map(|it| (it, PathIntent::Replace)));
     }
     for word in arguments.iter().filter(|it| is_option(it)) {
         if let Some((option, value)) = word.text.split_once('=') {
-            let intent = if is_output(option) { written } else { PathIntent::Read };
+            let intent =
+                if is_output(option) { output_intent(name, value) } else { PathIntent::Read };
             paths.push((Word { text: value.to_owned(), form: word.form }, intent));
-        } else if matches!(name, "git" | "patch" | "sort" | "tree" | "shuf")
+        } else if (matches!(name, "git" | "patch" | "tree" | "shuf") || COMPILERS.contains(&name))
             && let Some(value) = word.text.strip_prefix("-o").filter(|it| !it.is_empty())
         {
-            paths.push((Word { text: value.to_owned(), form: word.form }, written));
+            let value = Word { text: value.to_owned(), form: word.form };
+            let intent = output_intent(name, &value.text);
+            paths.push((value, intent));
         }
     }
     paths

@@ -10,6 +10,7 @@ mod scripts;
 mod tables;
 mod variables;
 
+use crate::bundles::has_letter;
 use crate::facts::{ProgramPlace, SegmentFacts};
 use crate::programs::base_name;
 use crate::wrappers::{InnerCommand, inner};
@@ -155,6 +156,11 @@ impl ProgramCall<'_> {
         words.into_iter().find(|word| options.iter().any(|it| options::is_given_by(it, word)))
     }
 
+    /// Whether any of the letters is given, also in a bundle; the letters of `valued` take a value.
+    fn has_letter(&self, letters: &str, valued: &str) -> bool {
+        self.arguments.iter().any(|it| has_letter(it, letters, valued))
+    }
+
     fn has_exactly(&self, option: &str) -> bool {
         self.arguments.iter().any(|it| it == option)
     }
@@ -211,8 +217,11 @@ fn of_command(command: &ProgramCall<'_>) -> Option<Finding> {
         "chmod" => options::of_chmod(command),
         "patch" => options::of_patch(command),
         "tar" => options::of_tar(command),
-        "unzip" if command.has(&["-o"]).is_some() => finding(RiskKind::Destructive, name),
-        "zip" if command.has(&["-m", "--move"]).is_some() => finding(RiskKind::Destructive, name),
+        "unzip" if command.has_letter("o", "dxP") => finding(RiskKind::Destructive, name),
+        "zip" if command.has_letter("m", "bntP") || command.has(&["--move"]).is_some() => {
+            finding(RiskKind::Destructive, name)
+        }
+        "split" | "csplit" => options::of_split(command),
         "cargo" | "npm" | "pnpm" | "yarn" | "bun" | "pip" | "pip3" | "uv" | "poetry" | "go"
         | "bundle" | "gem" | "dotnet" | "composer" | "mix" | "deno" | "apt" | "brew" => {
             options::of_package_manager(command)

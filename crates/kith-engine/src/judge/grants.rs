@@ -4,13 +4,14 @@
 //! judge are in force. It stands for one command in one folder, word by word, and for nothing beside it:
 //! further words, redirections and other commands of the same script are asked about.
 
-use kith_shell::facts::ShellFacts;
+use kith_shell::facts::{PathFacts, PathIntent, ShellFacts};
 use kith_shell::risks::{is_self_contained, risks};
 use kith_vocab::event::calls::{Effect, Grant};
 use kith_vocab::facts::Zone;
 use kith_vocab::json::Json;
 
 use super::CallFacts;
+use super::paths::runs_later;
 
 /// What a person may be offered not to be asked about again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +44,8 @@ pub(super) fn covers(grant: &Grant, facts: &CallFacts) -> bool {
 }
 
 /// The grant that may be offered with a question; `None` where only a single yes is safe: code that
-/// is not certain, programs that run other code, keys, changes of the self, and anything while
-/// untrusted text is on the path.
+/// is not certain, programs that run other code, files by which code runs later, keys, changes of the
+/// self, and anything while untrusted text is on the path.
 pub fn scope_to_offer(effects: &[Effect], facts: &Json, is_tainted: bool) -> Option<GrantScope> {
     let is_plain =
         |it: &Effect| matches!(it, Effect::Read | Effect::Write | Effect::Exec | Effect::Network);
@@ -61,13 +62,20 @@ fn scope_of(facts: &CallFacts) -> Option<GrantScope> {
             command_alone(shell).map(|argv| GrantScope::Command { argv, cwd })
         }
         CallFacts::Path(facts) => {
-            (facts.zone < Zone::Device).then(|| GrantScope::Path(facts.path.clone()))
+            let may_stand = facts.zone < Zone::Device && !runs_later(&facts.path);
+            may_stand.then(|| GrantScope::Path(facts.path.clone()))
         }
         CallFacts::Network(facts) => {
             (!facts.host.is_empty()).then(|| GrantScope::Host(facts.host.clone()))
         }
         CallFacts::Other { .. } => None,
     }
+}
+
+/// The words say which file is written and not what it will hold when they are used again, and what
+/// runs later runs without a sandbox.
+fn writes_what_runs_later(path: &PathFacts) -> bool {
+    path.intent > PathIntent::Read && runs_later(&path.path)
 }
 
 /// The words of a script that is one command and nothing else, if that may stand as a grant.
@@ -85,6 +93,7 @@ fn command_alone(shell: &ShellFacts) -> Option<Vec<String>> {
         && !shell.network
         && is_self_contained(segment)
         && risks(segment).iter().all(|it| !it.kind.runs_other_code())
-        && segment.paths.iter().all(|it| it.zone < Zone::Device);
+        && segment.paths.iter().all(|it| it.zone < Zone::Device)
+        && !segment.paths.iter().any(writes_what_runs_later);
     is_safe.then(|| segment.argv.clone())
 }

@@ -47,7 +47,14 @@ pub(super) fn of_self(facts: &PathCallFacts, question: &Question<'_>) -> Vec<Obj
 /// Reasons to ask about the paths that a command names.
 pub(super) fn of_command(paths: &[PathFacts]) -> Vec<Objection> {
     let leaves = paths.iter().any(|it| it.intent > PathIntent::Read && it.zone != Zone::Workspace);
-    paths.iter().filter_map(|it| of_path(it, leaves)).collect()
+    let mut objections: Vec<Objection> =
+        paths.iter().filter_map(|it| of_path(it, leaves)).collect();
+    // The question tells the first one: no sandbox holds what runs later.
+    let is_other = |it: &Objection| {
+        !matches!(it.reason, JudgeReason::Path { about: PathReason::RunsLater, .. })
+    };
+    objections.sort_by_key(is_other);
+    objections
 }
 
 /// `leaves`: the command also writes somewhere else, so what it moves is gone from the workspace.
@@ -64,6 +71,9 @@ fn of_path(facts: &PathFacts, leaves: bool) -> Option<Objection> {
         }
         Zone::Workspace if !reads && runs_later(path) => {
             (ObjectionAnswer::Permission, PathReason::RunsLater)
+        }
+        Zone::Workspace if *intent > PathIntent::Append && is_of_git(path) => {
+            (ObjectionAnswer::Permission, PathReason::OfGit)
         }
         Zone::Workspace if is_lost(*intent, *entry) => {
             (ObjectionAnswer::Permission, PathReason::Overwrites)
@@ -90,7 +100,13 @@ fn is_lost(intent: PathIntent, entry: PathEntry) -> bool {
     }
 }
 
-fn runs_later(path: &str) -> bool {
+/// Whether the path is a folder in which git keeps its records, or lies in one.
+fn is_of_git(path: &str) -> bool {
+    path.split('/').any(|it| it.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether programs that people start later run code that the path holds or names.
+pub(super) fn runs_later(path: &str) -> bool {
     let mut parts = path.split('/').rev();
     let is_name = |name: &str| RUN_LATER_NAMES.iter().any(|it| name.eq_ignore_ascii_case(it));
     let is_folder = |name: &str| RUN_LATER_FOLDERS.iter().any(|it| name.eq_ignore_ascii_case(it));

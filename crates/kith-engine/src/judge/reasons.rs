@@ -51,6 +51,8 @@ pub(super) enum PathReason {
     Oneself,
     /// A change of the self while untrusted text is on the path.
     OneselfTainted,
+    /// Git's own records.
+    OfGit,
     Overwrites,
     Deletes,
     MovesOut,
@@ -183,7 +185,9 @@ fn risk_in_chinese(kind: RiskKind, word: &str) -> String {
 
 fn path_in_english(about: PathReason, path: &str) -> String {
     match about {
-        PathReason::RunsLater => format!("`{path}` can make other programs run code"),
+        PathReason::RunsLater => {
+            format!("`{path}` can make other programs run code later, outside the sandbox")
+        }
         PathReason::Outside => format!("`{path}` lies outside the workspace"),
         PathReason::System => format!("`{path}` belongs to the system"),
         PathReason::Device => format!("`{path}` is a device or a file of the kernel"),
@@ -191,6 +195,9 @@ fn path_in_english(about: PathReason, path: &str) -> String {
         PathReason::Oneself => format!("it changes what the agent is (`{path}`)"),
         PathReason::OneselfTainted => {
             format!("it changes what the agent is (`{path}`), and untrusted text was read before")
+        }
+        PathReason::OfGit => {
+            format!("`{path}` belongs to git's own records, and history may be lost")
         }
         PathReason::Overwrites => format!("it overwrites `{path}`"),
         PathReason::Deletes => format!("it deletes `{path}`"),
@@ -200,7 +207,7 @@ fn path_in_english(about: PathReason, path: &str) -> String {
 
 fn path_in_chinese(about: PathReason, path: &str) -> String {
     match about {
-        PathReason::RunsLater => format!("`{path}` 会让其他程序运行代码"),
+        PathReason::RunsLater => format!("`{path}` 会让其他程序以后在沙箱之外运行代码"),
         PathReason::Outside => format!("`{path}` 在工作区之外"),
         PathReason::System => format!("`{path}` 属于系统"),
         PathReason::Device => format!("`{path}` 是设备或内核文件"),
@@ -209,6 +216,7 @@ fn path_in_chinese(about: PathReason, path: &str) -> String {
         PathReason::OneselfTainted => {
             format!("会改动助手自身（`{path}`），而之前读过不可信的内容")
         }
+        PathReason::OfGit => format!("`{path}` 属于 git 自己的记录，项目的历史可能丢失"),
         PathReason::Overwrites => format!("会覆盖 `{path}`"),
         PathReason::Deletes => format!("会删除 `{path}`"),
         PathReason::MovesOut => format!("会把 `{path}` 移出工作区"),

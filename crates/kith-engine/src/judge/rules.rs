@@ -4,13 +4,19 @@
 //! any further words; for tools with a path it is a pattern of paths, for tools with an address one
 //! of hosts.
 
-use kith_shell::facts::SegmentFacts;
+use kith_shell::facts::{PathIntent, SegmentFacts};
 use kith_shell::programs::base_name;
 use kith_shell::risks::{RiskKind, inner_argv, risks};
 
 use super::CallFacts;
 use super::commands::may_be_meant;
 use super::globs::{matches_path, matches_text};
+
+/// Tools that show what files hold or what they are called. A rule that denies or asks about paths of one
+/// holds for all.
+const READING: [&str; 3] = ["read_file", "search_files", "list_files"];
+/// Tools that change files, likewise.
+const WRITING: [&str; 2] = ["write_file", "edit_file"];
 
 pub const RULE_CHARS_MAX: usize = 500;
 
@@ -77,7 +83,7 @@ impl PolicyRule {
     /// this is for rules that make the verdict stricter.
     pub(super) fn covers_any(&self, tool: &str, facts: &CallFacts) -> bool {
         if self.tool != tool {
-            return false;
+            return self.covers_path_of(tool, facts);
         }
         let Some(pattern) = &self.pattern else { return true };
         match facts {
@@ -90,9 +96,38 @@ impl PolicyRule {
         }
     }
 
+    /// Whether a rule about paths of one tool speaks of a path of another, which would do the same
+    /// with it.
+    fn covers_path_of(&self, tool: &str, facts: &CallFacts) -> bool {
+        let Some(pattern) = &self.pattern else { return false };
+        let (reads, writes) = (READING.contains(&&*self.tool), WRITING.contains(&&*self.tool));
+        // What is said of a folder is said of what lies in it.
+        let is_in = |path: &str| {
+            matches_path(pattern, path)
+                || matches_path(pattern, &format!("{}/x", path.trim_end_matches('/')))
+        };
+        match facts {
+            CallFacts::Shell(shell) => {
+                let mut paths = shell.segments.iter().flat_map(|it| &it.paths);
+                paths.any(|it| {
+                    (reads || (writes && it.intent > PathIntent::Read)) && is_in(&it.path)
+                })
+            }
+            CallFacts::Path(facts) => writes && WRITING.contains(&tool) && is_in(&facts.path),
+            CallFacts::Other { path: Some(path) } => {
+                let is_same =
+                    (reads && READING.contains(&tool)) || (writes && WRITING.contains(&tool));
+                is_same && is_in(path)
+            }
+            CallFacts::Other { path: None } | CallFacts::Network(_) => false,
+        }
+    }
+
     /// Whether the rule speaks of some calls of a tool and not of others.
     pub(super) fn has_pattern_for(&self, tool: &str) -> bool {
-        self.tool == tool && self.pattern.is_some()
+        let is_of_paths =
+            READING.contains(&self.tool.as_str()) || WRITING.contains(&self.tool.as_str());
+        self.pattern.is_some() && (self.tool == tool || (is_of_paths && tool == "exec_shell"))
     }
 
     /// Whether the rule permits what the call, or this segment of it, does. It never permits code

@@ -1,13 +1,25 @@
 //! Reasons to ask about a shell command, from the facts of its segments.
 
-use kith_shell::facts::{SegmentFacts, ShellFacts};
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use kith_shell::facts::{ProgramFacts, ProgramPlace, SegmentFacts, ShellFacts};
 use kith_shell::risks::{Risk, RiskKind, cannot_reach_others, risks};
+use kith_shell::rough;
+use kith_shell::script::Joint;
 use kith_vocab::event::calls::{Sandbox, Verdict};
 use kith_vocab::policy::Question;
 
 use super::reasons::JudgeReason;
 use super::rules::RuleSet;
 use super::{CallFacts, Objection, ObjectionAnswer, SegmentJudgement, paths};
+
+/// Parts of a command that a question lists; of more it tells the number.
+const PARTS_MAX: usize = 20;
+/// Characters of a part that a question shows.
+const PART_CHARS_MAX: usize = 120;
+/// Reasons that a question tells of one part.
+const PART_REASONS_MAX: usize = 3;
 
 pub(super) fn objections(
     question: &Question<'_>,
@@ -117,6 +129,68 @@ pub(super) fn segments(
         SegmentJudgement { argv: segment.argv.clone(), verdict, reason: reason.text(language) }
     });
     judged.collect()
+}
+
+/// The parts of a command that are reasons to ask, each with its reason. The rules do not matter here.
+/// Of too many, the ones that run other code are listed.
+pub(super) fn parts_to_ask_about(facts: &ShellFacts, language: &str) -> Vec<String> {
+    let is_hidden = facts.obstacles.iter().any(|it| it.kind.hides_the_rest());
+    // What is too long or too strange to be read is looked through for what may be a command.
+    let rough = if is_hidden { rough::commands(&facts.command) } else { Vec::new() };
+    let rough: Vec<SegmentFacts> = rough.into_iter().map(looked_for).collect();
+    let segments = if is_hidden { &rough } else { &facts.segments };
+    let mut parts: Vec<AskedPart> = Vec::new();
+    let mut seen = HashSet::new();
+    for part in segments.iter().filter_map(|it| asked_part(it, language)) {
+        if seen.insert(part.text.clone()) {
+            parts.push(part);
+        }
+    }
+    let n_more = parts.len().saturating_sub(PARTS_MAX);
+    if n_more > 0 {
+        parts.sort_by_key(|it| Reverse(it.kind));
+        parts.truncate(PARTS_MAX);
+    }
+    let more = (n_more > 0).then(|| format!("+{n_more}"));
+    parts.into_iter().map(|it| it.text).chain(more).collect()
+}
+
+struct AskedPart {
+    /// The gravest reason that is none of its paths.
+    kind: Option<RiskKind>,
+    text: String,
+}
+
+fn asked_part(segment: &SegmentFacts, language: &str) -> Option<AskedPart> {
+    let risks = risks(segment);
+    let kind = risks.iter().map(|it| it.kind).max();
+    let of_risks = risks.into_iter().map(|Risk { kind, word }| JudgeReason::Risk { kind, word });
+    let of_paths = paths::of_command(&segment.paths).into_iter().map(|it| it.reason);
+    let mut reasons: Vec<String> = of_risks.chain(of_paths).map(|it| it.text(language)).collect();
+    reasons.dedup();
+    reasons.truncate(PART_REASONS_MAX);
+    if reasons.is_empty() {
+        return None;
+    }
+    let words = segment.argv.join(" ");
+    let mut shown: String = words.chars().take(PART_CHARS_MAX).collect();
+    if shown.len() < words.len() {
+        shown.push('…');
+    }
+    Some(AskedPart { kind, text: format!("[{shown}] {}", reasons.join(", ")) })
+}
+
+/// A command of which only the words are known.
+fn looked_for(argv: Vec<String>) -> SegmentFacts {
+    let name = argv.first().cloned().unwrap_or_default();
+    SegmentFacts {
+        joint: Joint::First,
+        program: ProgramFacts { name, path: None, place: ProgramPlace::System },
+        argv,
+        replaced: Vec::new(),
+        environment: Vec::new(),
+        paths: Vec::new(),
+    }
 }
 
 pub(super) fn denied_segments(facts: &CallFacts, reason: &str) -> Vec<SegmentJudgement> {

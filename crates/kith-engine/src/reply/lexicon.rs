@@ -360,7 +360,7 @@ const UNSURE: &[&str] = &[
     "do not reject", "don't refuse", "no denying", "can't deny", "cannot deny", "不要拒绝",
     "别拒绝", "不拒绝", "没拒绝", "没有拒绝", "不反对", "没不同意", "不是不", "没有不", "不得不",
     "不能不", "不会不", "无不", "没人同意", "no doubt", "no need", "don't worry", "do not worry",
-    "i don't mind", "not a problem", "not an issue", "no worries", "not bad", "没关系", "没事",
+    "i don't mind", "not a problem", "not an issue", "no worries", "not bad", "yeah right", "ya right", "yea right", "oh great", "oh good", "oh perfect", "oh right", "just great", "just perfect", "没关系", "没事",
     "不要紧", "别担心", "不用担心", "approval", "my approval", "approves", "agrees", "allows",
     "permits", "accepts", "confirms", "authorizes", "authorises", "就这样吧", "那就这样吧",
     "确认一下", "确定一下", "批准一下", "同意一下", "审批一下", "通过一下", "授权一下", "允许一下",
@@ -382,8 +382,8 @@ const IDIOMS: &[&str] = &[
     "你们好", "大家好", "你好啊", "你好呀", "你好吗", "你能", "您能", "我能", "你是", "您是",
     "我是", "这是", "那是", "那个是", "这个是", "执行中", "运行中", "进行中", "你同意", "您同意",
     "你批准", "您批准", "good man", "good boy", "good girl", "right command", "right one",
-    "right way", "right thing", "yeah right", "ya right", "yea right", "oh great", "oh good",
-    "oh perfect", "oh right", "just great", "just perfect", "the one that", "the one who",
+    "right way", "right thing",
+    "the one that", "the one who",
 ];
 
 /// A phrase as characters, and what it does.

@@ -5,7 +5,7 @@
 
 use super::lexer::Token;
 use super::lexicon::{Strength, WordKind, YesSense};
-use super::{Unclear, is_no, is_strong_yes, is_yes, kind};
+use super::{Unclear, is_no, is_strong_yes, is_yes, kind, targets};
 
 /// Why a yes in the reply is not one of the person who wrote it.
 pub(super) fn not_own_yes(tokens: &[Token]) -> Option<Unclear> {
@@ -45,14 +45,19 @@ fn is_mockery(tokens: &[Token]) -> bool {
 
 /// "7QX approved, K3M": what comes after the answer has none.
 fn has_afterthought(tokens: &[Token]) -> bool {
-    let is_target = |it: &Token| matches!(it, Token::Target { .. });
-    let mut is_answered = false;
+    let mut answered = Vec::new();
     for clause in tokens.split(|it| *it == Token::Separator) {
-        let yes = clause.iter().position(says_yes);
-        if is_answered && yes.is_none() && clause.iter().any(is_target) {
+        let first_yes = clause.iter().position(says_yes);
+        if let Some(at) = first_yes {
+            answered.extend(targets(&clause[..at]));
+        }
+        let last_yes = clause.iter().rposition(says_yes).filter(|_| !answered.is_empty());
+        let is_list = first_yes.is_some_and(|at| targets(&clause[..at]).is_empty());
+        let rest = &clause[last_yes.map_or(0, |at| at + 1)..];
+        let is_other = |it: &usize| !answered.contains(it);
+        if !answered.is_empty() && !is_list && targets(rest).iter().any(is_other) {
             return true;
         }
-        is_answered |= yes.is_some_and(|at| clause[..at].iter().any(is_target));
     }
     false
 }
@@ -83,7 +88,11 @@ fn leans(clause: &[Token], at: usize) -> bool {
         Some(WordKind::It | WordKind::They) => {
             matches!(next, Some(YesSense::Approving | YesSense::Deed))
         }
-        Some(WordKind::Polite) => next == Some(YesSense::Approving),
+        Some(WordKind::Polite) => after.iter().any(|it| sense(it) == Some(YesSense::Approving)),
+        // "The run" and "命令执行" are names of something.
+        Some(WordKind::Thing) => after.first().is_some_and(|it| {
+            matches!(kind(it), Some(WordKind::Yes(Strength::Faint, YesSense::Deed)))
+        }),
         Some(WordKind::Of) => !after.iter().all(|it| is_filler(&it)),
         Some(WordKind::Ask) => {
             let is_object = before.iter().any(|it| sense(it) == Some(YesSense::Approving));

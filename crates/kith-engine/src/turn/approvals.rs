@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::{TurnContext, calls};
 use crate::judge::grants::{GrantScope, scope_to_offer};
-use crate::question::risk_text;
+use crate::judge::parts_to_ask_about;
+use crate::question::{risk_text, with_parts};
 use crate::reply::{GrantWish, PendingApproval};
 use crate::session::Session;
 use crate::state::calls::CallProgress;
@@ -85,6 +86,8 @@ fn question(
     let facts = progress.facts.as_ref().and_then(|facts| facts.read::<Value>().ok());
     let facts = facts.unwrap_or(Value::Null);
     let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
+    let parts = progress.facts.as_ref().map(|it| parts_to_ask_about(it, &turn.language));
+    let reason = with_parts(&progress.reason, &parts.unwrap_or_default(), &turn.language);
     let approval_id = format!("ap_{call_id}");
     let taken: Vec<&str> = turn.calls.questions().map(|it| it.code.as_str()).collect();
     Ok(ApprovalRequested {
@@ -99,7 +102,7 @@ fn question(
         risk: risk_text(
             progress.effect.unwrap_or(Effect::Oneself),
             progress.sandbox.unwrap_or(Sandbox::None),
-            &progress.reason,
+            &reason,
             &turn.language,
         )
         .into(),

@@ -199,7 +199,10 @@ pub(super) struct PolicyTable {
     pub(super) allow: Option<Vec<RuleEntry>>,
     /// Calls that need an approval each time
     pub(super) ask: Option<Vec<RuleEntry>>,
-    /// Calls that are denied
+    /// Calls that are denied. Here and in `ask`, a rule about paths of `write_file` holds for
+    /// `edit_file` and for commands that write to such a path, one of `read_file` for `list_files`,
+    /// `search_files` and all commands that name such a path: `deny = ["read_file(secret/**)",
+    /// "write_file(secret/**)"]`
     pub(super) deny: Option<Vec<RuleEntry>>,
     /// Hosts that may be reached without asking
     pub(super) hosts: Option<Vec<HostPattern>>,

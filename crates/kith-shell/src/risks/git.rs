@@ -2,6 +2,7 @@
 
 use super::options::is_given_by;
 use super::{Finding, ProgramCall, RiskKind, finding};
+use crate::bundles::has_letter;
 
 /// Subcommands that change nothing outside the repository and lose nothing that cannot be found
 /// again.
@@ -26,6 +27,12 @@ const NETWORK: &[&str] = &[
 #[rustfmt::skip]
 const DESTRUCTIVE: &[&str] = &[
     "clean", "rm", "gc", "prune", "filter-branch", "update-ref", "replace", "rebase",
+];
+
+/// What makes `checkout` write over files of the project.
+#[rustfmt::skip]
+const CHECKOUT_LOSES: &[&str] = &[
+    "--force", "--", ".", "--ours", "--theirs", "--patch", "--pathspec-from-file",
 ];
 
 /// Options before the subcommand that only change what is printed, or where.
@@ -60,13 +67,19 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
     let has =
         |options: &[&str]| rest.iter().any(|it| options.iter().any(|option| is_option(option, it)));
     let has_exactly = |options: &[&str]| rest.iter().any(|it| options.contains(it));
+    let letters =
+        |letters: &str, valued: &str| rest.iter().any(|it| has_letter(it, letters, valued));
     let first = rest.first().copied();
     let kind = match subcommand {
         _ if NETWORK.contains(&subcommand) => RiskKind::Network,
         _ if DESTRUCTIVE.contains(&subcommand) => RiskKind::Destructive,
         "reset" if has(&["--hard", "--merge", "--keep"]) => RiskKind::Destructive,
-        "switch" if has(&["-f", "--force", "--discard-changes", "-C"]) => RiskKind::Destructive,
-        "checkout" if has(&["-f", "--force", "--", ".", "-B", "--ours", "--theirs", "-p"]) => {
+        "switch" if letters("fC", "c") || has(&["--force", "--discard-changes"]) => {
+            RiskKind::Destructive
+        }
+        "checkout" if letters("fBp", "b") || has(CHECKOUT_LOSES) => RiskKind::Destructive,
+        // Patterns of git's own, which the shell leaves alone.
+        "checkout" if rest.iter().any(|it| it.starts_with(':') || it.contains(['*', '?', '['])) => {
             RiskKind::Destructive
         }
         // With paths after a name it takes them from there.
@@ -79,9 +92,9 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         "restore" if !has_exactly(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
             RiskKind::Destructive
         }
-        "branch" | "tag" if has(&["-D", "-d", "--delete", "-f", "--force", "-M"]) => {
-            RiskKind::Destructive
-        }
+        "branch" if letters("DdfMC", "u") || has(&["--delete", "--force"]) => RiskKind::Destructive,
+        "tag" if letters("df", "mFun") || has(&["--delete", "--force"]) => RiskKind::Destructive,
+        "merge" | "cherry-pick" | "revert" if has(&["--abort"]) => RiskKind::Destructive,
         "apply" | "am" if !only_tells(&rest) => RiskKind::UnnamedFiles,
         "stash" if has(&["drop", "clear"]) => RiskKind::Destructive,
         "worktree" if has(&["remove", "prune"]) => RiskKind::Destructive,

@@ -1,6 +1,7 @@
 //! Options and subcommands that make a program do more than its name says.
 
 use super::{Finding, ProgramCall, RiskKind, finding};
+use crate::bundles::{TAR_VALUED, has_letter};
 
 /// Options by which programs run others or load their code, whatever else they do.
 const RUN_OPTIONS: &[(&[&str], &[&str])] = &[
@@ -128,7 +129,10 @@ pub(super) fn of_tar(command: &ProgramCall<'_>) -> Option<Finding> {
     }
     let keeps = ["--keep-old-files", "--skip-old-files", "--to-stdout"];
     let keeps = keeps.iter().any(|it| command.has_exactly(it))
-        || bundles.iter().any(|it| it.contains(['k', 'O']));
+        || bundles.iter().any(|it| match it.strip_prefix('-') {
+            Some(_) => has_letter(it, "kO", TAR_VALUED),
+            None => it.contains(['k', 'O']),
+        });
     let extracts =
         bundles.iter().any(|it| it.contains('x')) || command.has(&["--extract", "--get"]).is_some();
     if let Some(option) = command.has(&["--delete", "--remove-files", "--unlink-first"]) {
@@ -146,6 +150,17 @@ pub(super) fn of_find(command: &ProgramCall<'_>) -> Option<Finding> {
         return finding(RiskKind::Destructive, option);
     }
     command.has(&["-delete"]).and_then(|it| finding(RiskKind::Destructive, it))
+}
+
+/// The names of the pieces are made of parts, and can be those of files that are there.
+pub(super) fn of_split(command: &ProgramCall<'_>) -> Option<Finding> {
+    let is_named = match command.name {
+        "split" => command.has(&["--additional-suffix"]).is_some(),
+        _ => {
+            command.has_letter("fb", "n") || command.has(&["--prefix", "--suffix-format"]).is_some()
+        }
+    };
+    is_named.then(|| (RiskKind::UnnamedFiles, command.name.to_owned()))
 }
 
 /// Without a file to change, a patch changes whichever files it names itself.

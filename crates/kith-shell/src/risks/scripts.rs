@@ -98,9 +98,20 @@ fn of_python_module(arguments: &[String]) -> Option<Finding> {
         "" => finding(RiskKind::InlineCode, "-m"),
         "pip" if reads => None,
         "pip" => finding(RiskKind::Network, "pip"),
+        "zipfile" | "tarfile" if !lists_archive(subcommand) => {
+            finding(RiskKind::Destructive, module)
+        }
+        // The second file is where the result goes.
+        "json.tool" if arguments[1..].iter().filter(|it| !it.starts_with('-')).count() > 1 => {
+            finding(RiskKind::Destructive, module)
+        }
         _ if PYTHON_MODULES.contains(&module) => finding(RiskKind::InlineCode, module),
         _ => None,
     }
+}
+
+fn lists_archive(option: Option<&str>) -> bool {
+    matches!(option, Some("-l" | "--list" | "-t" | "--test" | "-h" | "--help"))
 }
 
 /// Programs of awk that start others or talk to them.
@@ -117,6 +128,7 @@ pub(super) fn of_awk(command: &ProgramCall<'_>) -> Option<Finding> {
         marks.iter().any(|it| word.contains(it))
             || word.replace("||", "").contains('|')
             || writes(word)
+            || calls_by_name(word)
     };
     if let Some(option) = command.has(&["-l", "--load", "-i", "--include", "-e", "--source", "-E"])
     {
@@ -124,6 +136,15 @@ pub(super) fn of_awk(command: &ProgramCall<'_>) -> Option<Finding> {
     }
     let found = command.arguments.iter().map(String::as_str).find(|it| is_suspicious(it));
     found.and_then(|_| finding(RiskKind::InlineCode, command.name))
+}
+
+/// `@x("id")` calls the function whose name `x` holds.
+fn calls_by_name(program: &str) -> bool {
+    program.split('@').skip(1).any(|after| {
+        let is_name = |ch: char| ch.is_ascii_alphanumeric() || ch == '_';
+        let rest = after.trim_start_matches(is_name);
+        rest.len() < after.len() && rest.trim_start().starts_with('(')
+    })
 }
 
 /// Scripts of sed that run programs or write further files.
@@ -156,7 +177,27 @@ pub(super) fn of_sed(command: &ProgramCall<'_>) -> Option<Finding> {
         scripts.extend(first);
     }
     let is_plain = |script: &&str| is_plain_sed(script);
-    (!scripts.iter().all(is_plain)).then(|| (RiskKind::InlineCode, "sed".to_owned()))
+    if !scripts.iter().all(is_plain) {
+        return finding(RiskKind::InlineCode, "sed");
+    }
+    let in_place = command.has_letter("i", "l") || command.has(&["--in-place"]).is_some();
+    let is_quiet = command.has_letter("n", "il") || command.has(&["--quiet", "--silent"]).is_some();
+    let prints = scripts.iter().any(|it| it.contains(['p', 'P']));
+    let loses = scripts.iter().any(|it| empties(it)) || (is_quiet && !prints);
+    (in_place && loses).then(|| (RiskKind::Destructive, "sed -i".to_owned()))
+}
+
+/// Whether a script of sed takes the text of every line away.
+fn empties(script: &str) -> bool {
+    let whole = ["1,$", "0,$", "/./", "/.*/", "/^/", "/$/", "1!", "$!"];
+    script.split([';', '\n', '{', '}']).any(|part| {
+        let part: String = part.chars().filter(|ch| !ch.is_whitespace()).collect();
+        let bare = whole.iter().find_map(|it| part.strip_prefix(it)).unwrap_or(&part);
+        matches!(bare, "d" | "D" | "q" | "Q")
+            || (bare.starts_with('c') && !bare.starts_with("c,"))
+            || bare.starts_with("s/.*//")
+            || bare.starts_with("s/^.*$//")
+    })
 }
 
 /// Whether a script of sed consists of addresses and of commands that only edit the text.

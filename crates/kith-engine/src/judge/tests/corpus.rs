@@ -241,6 +241,28 @@ fn ordinary_commands_run_without_asking() {
     assert!(asked.len() <= 5, "{asked:#?}");
 }
 
+#[derive(Deserialize)]
+struct LostWork {
+    asked: Vec<String>,
+    free: Vec<String>,
+}
+
+#[test]
+fn work_is_not_lost_by_bundled_options_and_unusual_words() {
+    let lost = read::<LostWork>(include_str!("../../../../../testdata/policy/lost.json"));
+    let mut wrong = Vec::new();
+    let labelled = [(lost.asked, Verdict::Ask), (lost.free, Verdict::Allow)];
+    for (commands, verdict) in labelled {
+        for command in commands {
+            let judgement = Scene::default().shell(&command);
+            if judgement.verdict != verdict {
+                wrong.push(format!("{command}: {}", judgement.reason));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn the_examples_hold() {
     let examples = read::<Examples>(include_str!("../../../../../testdata/policy/commands.json"));
