@@ -165,7 +165,8 @@ fn risk_in_english(effect: Effect, sandbox: Sandbox) -> &'static str {
         (Effect::Read, _) => "It reads content",
         (Effect::Write, _) => "It changes files, and what they held may be lost",
         (Effect::Exec, Sandbox::None) => {
-            "It runs without a sandbox, so it can read, change and send whatever you can"
+            "It runs without a sandbox, so it can read, change and send whatever you can; of the \
+             files that it uses, only those that the command names are checked before it starts"
         }
         (Effect::Exec, Sandbox::Workspace) => {
             "It runs in the sandbox without a network, so it can change or delete files of the \
@@ -185,7 +186,9 @@ fn risk_in_chinese(effect: Effect, sandbox: Sandbox) -> &'static str {
     match (effect, sandbox) {
         (Effect::Read, _) => "会读取内容",
         (Effect::Write, _) => "会改动文件，原有内容可能丢失",
-        (Effect::Exec, Sandbox::None) => "会在沙箱之外运行，你能读、能改、能发出去的，它都能",
+        (Effect::Exec, Sandbox::None) => {
+            "会在沙箱之外运行，你能读、能改、能发出去的，它都能；启动前只核对命令里写明的文件"
+        }
         (Effect::Exec, Sandbox::Workspace) => {
             "会在没有网络的沙箱里运行，只能改动或删除工作区里的文件"
         }

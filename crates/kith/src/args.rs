@@ -197,6 +197,7 @@ pub(crate) enum Command {
         session: Option<String>,
     },
     /// Send a message into the running turn, which reads it before its next step, and print the answer
+    #[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
     Steer(queue::Steer),
     /// List, add, edit, remove, move and release messages that wait behind a running turn
     #[command(

@@ -27,7 +27,7 @@ fn the_question_is_whole_and_shows_what_a_reader_would_not_see() {
         make migrate\u{202E}
         cat p\u{430}sswd
     On: db/schema.sql
-    Risk: It runs without a sandbox, so it can read, change and send whatever you can (it leaves the sandbox).
+    Risk: It runs without a sandbox, so it can read, change and send whatever you can; of the files that it uses, only those that the command names are checked before it starts (it leaves the sandbox).
     Answer yes or no (a reason is welcome); with several questions add the code, as in "yes 7QX". Or use `kith approve 7QX` or `kith deny 7QX`.
     "#);
     let reason = "要求在沙箱之外运行";
@@ -39,7 +39,7 @@ fn the_question_is_whole_and_shows_what_a_reader_would_not_see() {
         make migrate\u{202E}
         cat p\u{430}sswd
     涉及：db/schema.sql
-    风险：会在沙箱之外运行，你能读、能改、能发出去的，它都能（要求在沙箱之外运行）。
+    风险：会在沙箱之外运行，你能读、能改、能发出去的，它都能；启动前只核对命令里写明的文件（要求在沙箱之外运行）。
     回复“同意”或“拒绝”（可附理由）；有多项时写上代码，例如“同意 7QX”。也可以用 `kith approve 7QX` 或 `kith deny 7QX`。
     ");
 }
@@ -106,8 +106,8 @@ fn the_risk_is_that_of_the_sandbox_in_both_languages() {
             .map(|it| format!("{}\n{}", risk(it, "en"), risk(it, "zh")))
             .join("\n"),
         @r"
-    It runs without a sandbox, so it can read, change and send whatever you can.
-    会在沙箱之外运行，你能读、能改、能发出去的，它都能。
+    It runs without a sandbox, so it can read, change and send whatever you can; of the files that it uses, only those that the command names are checked before it starts.
+    会在沙箱之外运行，你能读、能改、能发出去的，它都能；启动前只核对命令里写明的文件。
     It runs in the sandbox without a network, so it can change or delete files of the workspace and nothing else.
     会在没有网络的沙箱里运行，只能改动或删除工作区里的文件。
     It runs in the sandbox with the network, so it can change or delete files of the workspace, and what it can read may leave this machine.

@@ -8,7 +8,6 @@ use super::{ModelArg, SESSION_OR_CURRENT, STREAM_JSON};
 const QUEUE_ITEM: &str = "Number of the message in `kith queue ls`, or its id";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
 pub(crate) struct Steer {
     /// Message to send; piped input follows it. `-` reads only stdin
     pub(crate) text: Vec<String>,
