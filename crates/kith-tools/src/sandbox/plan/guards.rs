@@ -24,11 +24,14 @@ const OTHER_HOUSES_MAX: usize = 32;
 /// Tokens of package managers in their folders.
 const CACHE_SECRETS: [&str; 2] = ["credentials", "credentials.toml"];
 
-pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
+/// True if there are more folders than were looked through.
+pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> (Vec<PathGuard>, bool) {
+    let mut has_unseen = false;
     let mut wanted = WantedGuards::of_self(places);
     for folder in places.writable.iter().chain([&places.workspace]) {
         wanted.add_all(git_folder(folder));
         let contents = WorkspaceContents::of(folder);
+        has_unseen |= contents.is_cut;
         wanted.add_all(contents.repositories.iter().flat_map(guarded_of));
         wanted.add_all(submodules(folder, &contents.repositories));
         wanted.add_houses(contents.houses, places);
@@ -46,7 +49,7 @@ pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<Pat
         &SYSTEM_SECRETS.map(|it| it.trim_start_matches('/')),
         GuardKind::Masked,
     );
-    placed(wanted, mounts)
+    (placed(wanted, mounts), has_unseen)
 }
 
 /// Removes what a power cut left of a sandbox in these places.
