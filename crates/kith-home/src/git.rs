@@ -123,7 +123,7 @@ fn worktree(git_folder: &Path) -> Option<String> {
 }
 
 /// `None` for a file that cannot be read: a session can begin without these facts.
-fn read_up_to(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
+pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     let Ok(FileLookup::File(OpenFile { file, .. })) = open(path) else { return None };
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes).ok()?;

@@ -10,6 +10,7 @@
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
 //! - [`constitution`]: what `Agent.md` says about approvals.
 //! - [`protected`]: the names of what is protected.
+//! - [`protected_paths`]: where they lead, through links and by what git is told to run.
 //! - [`placeholder`]: what stands for protected paths that do not exist while a sandbox runs.
 //! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
@@ -40,6 +41,7 @@ pub mod platform;
 pub mod priming;
 pub mod prompt_file;
 pub mod protected;
+pub mod protected_paths;
 pub mod reminders;
 pub mod skills;
 pub mod snapshot;

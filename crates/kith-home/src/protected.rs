@@ -30,11 +30,66 @@ pub const HOUSE_SELF: [&str; 3] = [HOUSE_SETTINGS, ".minds", ".dialogs"];
 /// Kith's own folder. What lies in it is never shown to a tool.
 pub const KITH_FOLDER: &str = ".kith";
 
-/// What makes git run programs, below `.git`. A `.git` file leads to another folder of this kind.
-pub const GIT_SELF: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "gitdir"];
+/// What makes git run programs, below `.git`: its settings, and the steps of a rebase that goes on. A
+/// `.git` file leads to another folder of this kind.
+pub const GIT_SELF: [&str; 8] = [
+    "config",
+    "config.worktree",
+    "hooks",
+    "commondir",
+    "gitdir",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
 
 /// Folders in `.git` that hold further folders of its kind.
 pub const GIT_NESTED: [&str; 2] = ["modules", "worktrees"];
+
+/// What the user's programs run by themselves, beneath `~`.
+pub const HOME_STARTUP: [&str; 41] = [
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/fish/conf.d",
+    ".config/fish/config.fish",
+    ".config/fish/functions",
+    ".config/git",
+    ".config/nvim/init.lua",
+    ".config/nvim/init.vim",
+    ".config/nvim/lua",
+    ".config/nvim/plugin",
+    ".config/systemd",
+    ".config/tmux/tmux.conf",
+    ".config/vim/vimrc",
+    ".emacs",
+    ".emacs.d/early-init.el",
+    ".emacs.d/init.el",
+    ".exrc",
+    ".gdbinit",
+    ".gitconfig",
+    ".inputrc",
+    ".lldbinit",
+    ".local/bin",
+    ".pam_environment",
+    ".profile",
+    ".tmux.conf",
+    ".vim/vimrc",
+    ".vimrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
 
 /// Keys and records of the user, beneath `~`.
 pub const USER_SECRETS: [&str; 42] = [

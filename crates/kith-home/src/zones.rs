@@ -1,18 +1,19 @@
 //! Which paths are the agent itself, which are keys, which are the project.
 //!
-//! [`Places::zone`] is pure and knows names only: a protected file is protected whether it exists or
-//! not, because a file that appears in the right place is obeyed from then on. Callers resolve links
-//! first and ask about both names, the one that was given and the one it leads to; the stricter
-//! answer counts.
+//! [`Places::zone`] is pure: a protected file is protected whether it exists or not, because a file that
+//! appears in the right place is obeyed from then on. Callers resolve links first and ask about both
+//! names, the one that was given and the one it leads to; the stricter answer counts. Where the protected
+//! names themselves lead, [`Places::looked_up`] finds out, once for each call.
 
 use std::path::{Component, Path, PathBuf};
 
 use kith_vocab::facts::Zone;
 
 use crate::protected::{
-    GIT_NESTED, GIT_SELF, HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES,
-    SYSTEM_SECRETS, USER_SECRETS,
+    GIT_NESTED, GIT_SELF, HOME_FILES, HOME_STARTUP, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER,
+    PROMPT_FILES, SYSTEM_SECRETS, USER_SECRETS,
 };
+use crate::protected_paths::LedTo;
 
 /// The folders that give a path its meaning. All are absolute and free of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Places {
     pub temporary: Vec<PathBuf>,
     /// Folders with skills besides those of homes.
     pub skills: Vec<PathBuf>,
+    /// What the protected names lead to, as far as somebody has looked.
+    pub led_to: LedTo,
 }
 
 /// Names that make a folder a house or a home wherever they appear.
@@ -108,6 +111,7 @@ impl Places {
             || has_key_name
             || is_in_any(path, &SYSTEM_SECRETS)
             || self.user_home.as_deref().is_some_and(|home| is_below_any(path, home, &USER_SECRETS))
+            || self.led_to.is_secret(path)
     }
 
     fn is_self(&self, path: &Path) -> bool {
@@ -121,6 +125,15 @@ impl Places {
             || self.homes.iter().any(|home| is_below_any(path, home, &HOME_FILES))
             || self.skills.iter().any(|folder| path.starts_with(folder))
             || path.parent().is_some_and(|it| self.is_of_chain(it)) && has_name(PROMPT_FILES)
+            || self.is_startup(path)
+            || self.led_to.is_self(path)
+    }
+
+    /// Whether the user's programs run it by themselves. Elsewhere a change is asked about in any case.
+    fn is_startup(&self, path: &Path) -> bool {
+        let home = self.user_home.as_deref();
+        self.workspace.iter().any(|it| path.starts_with(it))
+            && home.is_some_and(|it| is_below_any(path, it, &HOME_STARTUP))
     }
 
     /// Whether it lies in the folder of an agent, which is none for temporary files wherever it is.

@@ -88,6 +88,7 @@ pub fn places(house: &House, settings: &Settings, cwd: &Path, root: &Path) -> Pl
         user_home: house.real_user_home(),
         temporary: vec![real(Path::new("/tmp")), real(Path::new("/var/tmp"))],
         skills: settings.extra_skills.iter().map(|it| real(it)).collect(),
+        ..Places::default()
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kith_home::line_diff::{FinalLineBreak, unified};
+use kith_home::protected_paths::git_folders::would_lead_git;
 use kith_home::zones::Places;
 use kith_vocab::digest::{hex, sha256_hex};
 use kith_vocab::event::calls::Effect;
@@ -114,7 +115,11 @@ impl FileChanger {
     fn look_at(&self, text: &str) -> Result<ChangeTarget, String> {
         let path = self.roots.absolute(text)?;
         let real = resolve(&path);
-        let zone = self.places.zone(&path).max(self.places.zone(&real));
+        let places = self.places.looked_up();
+        let mut zone = places.zone(&path).max(places.zone(&real));
+        if would_lead_git(&real) {
+            zone = zone.max(Zone::Oneself);
+        }
         let name = display::name(text);
         self.roots.check_writable(text, &real)?;
         let opened = match self.roots.open_file(text) {
@@ -165,6 +170,8 @@ impl FileChanger {
             canonical.as_str().as_bytes(),
             target.real.as_os_str().as_encoded_bytes(),
             old.as_deref().unwrap_or("absent").as_bytes(),
+            // A link may have made it a part of the self since.
+            if target.zone >= Zone::Oneself { b"self" } else { b"" },
         ] {
             hash.update(part);
             // None of the parts can hold a NUL, so no two calls run together into the same bytes.

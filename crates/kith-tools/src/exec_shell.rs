@@ -167,7 +167,7 @@ impl ExecShell {
             network: input.network == Some(true),
             unsandboxed: input.unsandboxed == Some(true),
         };
-        let shell = gather(&request, &self.setup.lookup);
+        let shell = gather(&request, &self.setup.lookup.looked_up());
         let variables = environment::for_command(self.setup.variables.iter().cloned(), true);
         let facts = Json::of(&ExecFacts {
             shell: &shell,

@@ -32,6 +32,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod git_settings;
 #[cfg(target_os = "linux")]
+mod git_steps;
+#[cfg(target_os = "linux")]
 mod gitlinks;
 #[cfg(target_os = "linux")]
 mod inside;

@@ -56,6 +56,15 @@ impl Lookup for DiskLookup {
 }
 
 impl DiskLookup {
+    /// The same, with what the protected names lead to at this moment: for one call.
+    #[must_use]
+    pub fn looked_up(&self) -> DiskLookup {
+        DiskLookup {
+            places: self.places.looked_up(),
+            program_folders: self.program_folders.clone(),
+        }
+    }
+
     /// A program is the system's only if neither its name nor its file lies where commands write.
     fn place(&self, program: &Path) -> ProgramPlace {
         let zones = [self.places.zone(program), self.places.zone(&resolve(program))];

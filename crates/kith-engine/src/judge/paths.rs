@@ -7,15 +7,41 @@ use kith_vocab::policy::Question;
 use super::reasons::{JudgeReason, PathReason};
 use super::{Objection, ObjectionAnswer};
 
-/// Files and folders of a project by which programs that people start later run other code.
+/// Files of a project by which programs that people start later run other code.
 #[rustfmt::skip]
 const RUN_LATER_NAMES: &[&str] = &[
-    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".envrc", ".bazelrc", ".gitmodules",
-    ".gitattributes", ".pre-commit-config.yaml", ".mcp.json", ".bashrc", ".profile", ".zshrc",
-    ".gdbinit", "CLAUDE.md", "GEMINI.md", ".cursorrules",
+    // Package managers, tool chains and builds.
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".bazelrc", "bunfig.toml",
+    "rust-toolchain", "rust-toolchain.toml", "mise.toml", ".mise.toml", ".tool-versions",
+    "sitecustomize.py", "usercustomize.py",
+    // Version control and what runs for it.
+    ".gitmodules", ".gitattributes", ".gitconfig", ".pre-commit-config.yaml", "lefthook.yml",
+    ".lefthook.yml", ".gitlab-ci.yml",
+    // Shells, editors and debuggers.
+    ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile",
+    ".zlogin", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit",
+    ".pdbrc", ".irbrc",
+    // Other agents.
+    ".mcp.json", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".windsurfrules", "opencode.json",
 ];
-const RUN_LATER_FOLDERS: [&str; 8] =
-    [".cargo", ".husky", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".githooks"];
+/// Folders of the same kind, with all that is in them.
+#[rustfmt::skip]
+const RUN_LATER_FOLDERS: &[&str] = &[
+    ".cargo", ".husky", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".githooks", ".yarn",
+    ".mvn", ".gemini", ".codex",
+];
+/// Of some folders, only what lies here.
+const RUN_LATER_PATHS: [&[&str]; 7] = [
+    &[".hg", "hgrc"],
+    &[".jj", "repo", "config.toml"],
+    &[".github", "workflows"],
+    &[".github", "copilot-instructions.md"],
+    &[".zed", "tasks.json"],
+    &[".bundle", "config"],
+    &["bin", "activate"],
+];
+/// How the names of such files end.
+const RUN_LATER_ENDINGS: [&str; 1] = [".pth"];
 
 fn objection(answer: ObjectionAnswer, about: PathReason, path: &str) -> Objection {
     Objection::new(answer, JudgeReason::Path { about, path: path.to_owned() })
@@ -107,8 +133,16 @@ fn is_of_git(path: &str) -> bool {
 
 /// Whether programs that people start later run code that the path holds or names.
 pub(super) fn runs_later(path: &str) -> bool {
-    let mut parts = path.split('/').rev();
-    let is_name = |name: &str| RUN_LATER_NAMES.iter().any(|it| name.eq_ignore_ascii_case(it));
-    let is_folder = |name: &str| RUN_LATER_FOLDERS.iter().any(|it| name.eq_ignore_ascii_case(it));
-    parts.next().is_some_and(|name| is_name(name) || is_folder(name)) || parts.any(is_folder)
+    let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    let Some(name) = parts.last() else { return false };
+    let is_in = |names: &[&str], part: &str| names.iter().any(|it| part.eq_ignore_ascii_case(it));
+    let is_at = |wanted: &[&str]| {
+        let mut places = parts.windows(wanted.len());
+        places.any(|it| it.iter().zip(wanted).all(|(part, it)| part.eq_ignore_ascii_case(it)))
+    };
+    let lower = name.to_ascii_lowercase();
+    is_in(RUN_LATER_NAMES, name)
+        || parts.iter().any(|it| is_in(RUN_LATER_FOLDERS, it))
+        || RUN_LATER_PATHS.iter().any(|it| is_at(it))
+        || RUN_LATER_ENDINGS.iter().any(|it| lower.ends_with(it))
 }

@@ -29,7 +29,7 @@ fn places() -> Places {
         homes: vec!["/u/x/house".into()],
         user_home: Some("/u/x".into()),
         temporary: vec!["/tmp".into()],
-        skills: Vec::new(),
+        ..Places::default()
     }
 }
 
@@ -324,6 +324,67 @@ fn defaults_per_effect() {
     check(&scene.judge("send", &[Effect::Message], &Json::empty_object()), Verdict::Ask, "message");
     let notes = scene.judge("memory_append", &[Effect::Oneself], &Json::empty_object());
     check(&notes, Verdict::Allow, "notes are free");
+}
+
+#[test]
+fn files_by_which_other_programs_run_code_later_are_asked_about() {
+    let scene = Scene::default();
+    for name in [
+        ".hg/hgrc",
+        ".jj/repo/config.toml",
+        "lefthook.yml",
+        ".lefthook.yml",
+        ".github/workflows/ci.yml",
+        ".github/copilot-instructions.md",
+        ".gitlab-ci.yml",
+        ".zed/tasks.json",
+        ".exrc",
+        ".nvim.lua",
+        ".nvimrc",
+        ".vimrc",
+        ".dir-locals.el",
+        "rust-toolchain",
+        "sub/rust-toolchain.toml",
+        "bunfig.toml",
+        ".yarn/releases/yarn.cjs",
+        ".yarnrc.yml",
+        ".pnp.cjs",
+        ".mvn/jvm.config",
+        ".bundle/config",
+        "mise.toml",
+        ".mise.toml",
+        ".tool-versions",
+        ".lldbinit",
+        ".gdbinit",
+        ".pdbrc",
+        ".irbrc",
+        ".bash_profile",
+        ".bash_login",
+        ".profile",
+        ".zshenv",
+        ".zprofile",
+        ".zlogin",
+        ".gitconfig",
+        "venv/bin/activate",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "venv/lib/x.PTH",
+        ".gemini/settings.json",
+        ".codex/config.toml",
+        "opencode.json",
+        ".windsurfrules",
+        ".cursorrules",
+        ".cursor/rules/x.mdc",
+    ] {
+        let judged = scene.write(&format!("/u/x/repo/{name}"));
+        assert_eq!(judged.verdict, Verdict::Ask, "{name}");
+    }
+    for name in
+        ["conftest.py", ".github/dependabot.yml", "bin/activated", "config", "hgrc", "x.path"]
+    {
+        let judged = scene.write(&format!("/u/x/repo/{name}"));
+        assert_eq!(judged.verdict, Verdict::Allow, "{name}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn places() -> Places {
         user_home: Some("/u/x".into()),
         temporary: vec!["/tmp".into()],
         skills: vec!["/u/x/.kith/skills".into()],
+        ..Places::default()
     }
 }
 
@@ -47,6 +48,8 @@ fn every_file_of_the_self_is_protected_present_or_absent() {
             "/u/x/repo/vendor/.git/config.worktree",
             "/u/x/repo/.git/modules/a/b/hooks/post-checkout",
             "/u/x/repo/.git/worktrees/w/gitdir",
+            "/u/x/repo/.git/rebase-merge/git-rebase-todo",
+            "/u/x/repo/.git/sequencer/todo",
             "/u/x/.kith/skills/deploy/SKILL.md",
         ],
     );

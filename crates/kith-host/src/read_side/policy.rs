@@ -45,7 +45,7 @@ pub async fn explain_command(
     };
     let request =
         ShellRequest { command: &call.command, cwd: &cwd, network: false, unsandboxed: false };
-    let facts = gather(&request, &lookup);
+    let facts = gather(&request, &lookup.looked_up());
     let mut rules = ConstitutionRules::read(&member.home).tighten(&settings.policy);
     if let Some(mode) = call.mode {
         rules.mode = judge_mode(mode);

@@ -153,7 +153,9 @@ fn time_of(period: &TaintedPeriod, ended: Option<u64>) -> CommandTime {
 impl Drop for RunningPeriods {
     fn drop(&mut self) {
         let (periods, roots) = (Arc::clone(&self.periods), std::mem::take(&mut self.roots));
-        roots.iter().for_each(|root| periods.close(root));
+        for root in &roots {
+            periods.close(root);
+        }
         // Without a runtime the host is ending; a period that stays open on the desk ends with the next
         // host.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

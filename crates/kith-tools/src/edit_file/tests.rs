@@ -1,5 +1,7 @@
 use std::fs;
 
+use kith_vocab::event::calls::Effect;
+
 use crate::fixture::World;
 
 fn edit(world: &World, old: &str, new: &str, all: bool) -> String {
@@ -59,4 +61,23 @@ fn an_edit_that_would_become_too_long_is_refused_before_it_is_made() {
     // A terabyte, if it were made.
     let told = edit(&world, "a", &"b".repeat(1_000_000), true);
     assert!(told.contains("would become too long"), "{told}");
+}
+
+#[test]
+fn what_a_link_of_the_self_leads_to_is_asked_about_and_looked_up_again() {
+    let world = World::new(
+        "//- yard/parts/k.toml\nmode = \"ask\"\n//- yard/kith.toml -> parts/k.toml\n\
+         //- yard/docs/rules.md\nmode\n",
+    );
+    let edit =
+        |path: &str| serde_json::json!({ "path": path, "old": "mode", "new": "made" }).to_string();
+    let plan = world.prepare("edit_file", &edit("parts/k.toml")).unwrap();
+    assert_eq!(plan.effects, [Effect::Oneself]);
+    // What was judged as an ordinary file is not changed when it has become a part of the self since.
+    let plan = world.prepare("edit_file", &edit("docs/rules.md")).unwrap();
+    assert_eq!(plan.effects, [Effect::Write]);
+    world.write("//- yard/AGENTS.md -> docs/rules.md");
+    let told = world.run("edit_file", plan).plain_text().to_string();
+    assert!(told.contains("what it would act on is not what was judged"), "{told}");
+    assert_eq!(fs::read_to_string(world.path("yard/docs/rules.md")).unwrap(), "mode\n");
 }

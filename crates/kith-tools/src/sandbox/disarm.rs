@@ -29,15 +29,21 @@ pub(super) fn could_make(path: &Path, view: &SandboxView) -> bool {
 
 /// Renames what lies at this path, if the command could have made it, and says so where its errors go.
 pub(super) fn disarm(path: &Path, view: &SandboxView) {
+    disarm_left(path, view, "git would run what its repository says");
+}
+
+/// The same for any file, with the reason.
+pub(super) fn disarm_left(path: &Path, view: &SandboxView, why: &str) {
     if !could_make(path, view) {
         return;
     }
     let shown = path.display();
     match renamed(path, view) {
-        Ok(name) => say(&format!(
-            "`{shown}` was made in the sandbox, and git would run what its repository says; it is called \
-             `{name}` now"
-        )),
+        Ok(name) => {
+            say(&format!(
+                "`{shown}` was made in the sandbox, and {why}; it is called `{name}` now"
+            ));
+        }
         // There is nothing, or a link leads there, which git does not follow either.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => (),
         Err(error) => warn(path, &error),
@@ -49,7 +55,19 @@ fn warn(path: &Path, error: &dyn Display) {
     say(&format!("do not run git here before you have removed `{shown}`: {error}"));
 }
 
-fn say(text: &str) {
+/// Makes a folder readable that a command has made and then closed to its owner. True if it is open now.
+pub(super) fn make_readable(folder: &Path, view: &SandboxView) -> bool {
+    // The folder of whatever lies in it.
+    let opened = folder_of(&folder.join("entry"), view);
+    could_make(folder, view)
+        && opened.is_ok_and(|it| {
+            let held = format!("/proc/self/fd/{}", it.as_raw_fd());
+            rustix::fs::chmodat(CWD, held, Mode::RWXU, AtFlags::empty()).is_ok()
+        })
+}
+
+/// Tells the owner, where the command's errors go.
+pub(super) fn say(text: &str) {
     // If nobody reads it, it is renamed all the same.
     io::stderr().write_all(format!("kith: {text}\n").as_bytes()).ok();
 }

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 
 use kith_home::placeholder::Placeholder;
 
-use super::disarm::{could_make, disarm};
+use super::disarm::{could_make, disarm, make_readable, say};
 use super::git_settings::{LEADING, is_harmless};
-use super::plan::repositories::{FoundRepository, WorkspaceContents, is_bare};
+use super::git_steps::GitSteps;
+use super::plan::repositories::{FoundRepository, NESTED_FOLDERS_MAX, WorkspaceContents, is_bare};
 use super::spec::{MountKind, SandboxView};
 use super::submodules::{Submodules, named_by_git_file};
 
@@ -29,6 +30,7 @@ pub(super) struct Repositories {
     gits: Vec<PathBuf>,
     /// Folders that are worked in and that git does not take for the inside of a repository.
     not_bare: Vec<PathBuf>,
+    steps: GitSteps,
     /// In seconds since 1970, a little before the command.
     began: i64,
 }
@@ -43,8 +45,10 @@ impl Repositories {
         let gits = roots.chain(guarded.iter().map(|it| (*it).to_owned()));
         let folders = guarded.iter().filter_map(|it| it.parent());
         let not_bare = folders.filter(|it| !is_bare(it)).map(Path::to_owned);
+        let gits: Vec<PathBuf> = gits.filter(|it| it.exists()).collect();
         Repositories {
-            gits: gits.filter(|it| it.exists()).collect(),
+            steps: GitSteps::of(&gits),
+            gits,
             not_bare: not_bare.collect(),
             // The clock of a file system may be a little late.
             began: now().map_or(0, |it| it - 1),
@@ -54,6 +58,7 @@ impl Repositories {
     /// Renames what the command has added. Says so where the command's errors go.
     /// Nothing can have been made in the placeholders that were `held` meanwhile.
     pub(super) fn disarm_new(&self, view: &SandboxView, held: &[Placeholder]) {
+        self.steps.disarm_new(view);
         for folder in self.not_bare.iter().filter(|it| is_bare(it)) {
             disarm(&folder.join("HEAD"), view);
         }
@@ -69,7 +74,8 @@ impl Repositories {
     }
 
     /// Renames repositories elsewhere in which git would run something. What was there before has guards,
-    /// or lay further down than is looked, and then it did not change.
+    /// or lay further down than is looked, and then it did not change. A folder that the command has closed
+    /// to its owner is opened for the look.
     fn disarm_beneath(&self, view: &SandboxView, held: &[Placeholder]) {
         let is_guarded = |path: &Path| view.guards.iter().any(|it| it.path == path);
         let writable = || view.mounts.iter().filter(|it| it.kind == MountKind::Writable);
@@ -78,8 +84,16 @@ impl Repositories {
             |path: &Path| writable().any(|it| it.path != path && path.starts_with(&it.path));
         let outermost = writable().filter(|it| !is_inner(&it.path));
         let empty: HashSet<&Path> = held.iter().map(Placeholder::path).collect();
-        let contents = outermost.map(|it| WorkspaceContents::except(&it.path, &empty));
-        for repository in contents.flat_map(|it| it.repositories) {
+        let open = |it: &Path| self.has_changed(it) && make_readable(it, view);
+        let contents = outermost.map(|it| WorkspaceContents::except(&it.path, &empty, open));
+        let contents: Vec<WorkspaceContents> = contents.collect();
+        if contents.iter().any(|it| it.is_cut) {
+            say(&format!(
+                "the workspace has more than the {NESTED_FOLDERS_MAX} folders that are looked through for \
+                 repositories; before you run git in a folder further down, look at its settings"
+            ));
+        }
+        for repository in contents.into_iter().flat_map(|it| it.repositories) {
             let (folder, name, deciding) = match repository {
                 // The file cannot have changed, but what it leads to.
                 FoundRepository::Git(path) if is_guarded(&path) => match led_to(&path) {
@@ -92,7 +106,10 @@ impl Repositories {
                 }
                 FoundRepository::Bare(path) => (path.clone(), path.join("HEAD"), &DECIDING[..]),
             };
-            let is_new = deciding.len() == DECIDING.len() && self.has_changed(&folder);
+            // One that was moved here with the folder around it is no younger than before.
+            let is_moved = !view.has_unseen && !is_guarded(&folder.join("hooks"));
+            let is_new =
+                deciding.len() == DECIDING.len() && (is_moved || self.has_changed(&folder));
             let has_changed =
                 is_new || deciding.iter().any(|it| self.has_changed(&folder.join(it)));
             if has_changed && !is_harmless(&folder) {
@@ -117,3 +134,6 @@ fn now() -> io::Result<i64> {
     let (made, _) = io::pipe()?;
     fs::File::from(OwnedFd::from(made)).metadata().map(|it| it.ctime())
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,14 +123,14 @@ pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, St
     }
     mounts.pin_folders_between();
     let mounts = mounts.in_order();
-    let guards = guards::guards(places, &mounts);
-    Ok(SandboxView { mounts, guards, has_network })
+    let (guards, has_unseen) = guards::guards(places, &mounts);
+    Ok(SandboxView { mounts, guards, has_network, has_unseen })
 }
 
 /// The view of a command that sees programs and nothing else.
 pub(super) fn plan_of_system() -> SandboxView {
     let mounts = MountTable::of_system().in_order();
-    SandboxView { mounts, guards: Vec::new(), has_network: false }
+    SandboxView { mounts, ..SandboxView::default() }
 }
 
 /// Removes what stood for absent files in these places when the power was cut.

@@ -31,6 +31,9 @@ pub struct SandboxView {
     pub guards: Vec<PathGuard>,
     /// Whether the network of this machine can be reached.
     pub has_network: bool,
+    /// There are more folders than were looked through, so not all repositories have guards.
+    #[serde(default)]
+    pub has_unseen: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

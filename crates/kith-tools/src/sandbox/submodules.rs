@@ -145,7 +145,7 @@ fn listed_by_git(root: &Path, inside: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// A file's bytes; `None` if there are more, or if it is no file. A pipe is not waited for.
-fn bytes_of(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
+pub(super) fn bytes_of(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;

@@ -94,3 +94,17 @@ fn a_file_that_changes_between_verdict_and_start_is_left_alone() {
     assert!(told.contains("what it would act on is not what was judged"), "{told}");
     assert_eq!(fs::read_to_string(world.path("yard/a.txt")).unwrap(), "of another\n");
 }
+
+#[test]
+fn a_repository_written_file_by_file_is_asked_about() {
+    let world = World::new("//- yard/nest/HEAD\nref: refs/heads/x\n//- yard/nest/refs/x\n");
+    for (path, effect) in [
+        ("nest/config", Effect::Oneself),
+        ("nest/objects/x", Effect::Oneself),
+        ("nest/notes", Effect::Write),
+        ("config", Effect::Write),
+    ] {
+        let input = serde_json::json!({ "path": path, "content": "x" }).to_string();
+        assert_eq!(world.prepare("write_file", &input).unwrap().effects, [effect], "{path}");
+    }
+}

@@ -37,11 +37,11 @@ fn a_host_refuses_whoever_is_in_a_namespace_like_that_of_a_sandbox() {
 #[test]
 fn a_house_further_down_than_is_looked_is_protected_where_it_is_the_users_own() {
     let house = House::new();
-    // More entries than are looked at.
+    // More folders than are looked through.
     let many = house.path("a/many");
     std::fs::create_dir_all(&many).unwrap();
-    for n in 0..5_100 {
-        std::fs::write(many.join(n.to_string()), "").unwrap();
+    for n in 0..20_000 {
+        std::fs::create_dir(many.join(n.to_string())).unwrap();
     }
     house.write("z/z/z/z/other/Agent.md", "Be another.\n");
     house.write("z/z/z/z/other/.kith/http-token", "secret\n");
@@ -51,6 +51,11 @@ fn a_house_further_down_than_is_looked_is_protected_where_it_is_the_users_own() 
         return not_run("this machine allows no sandbox");
     }
     assert_eq!(ran.stdout, "secret\n", "it is found now; nothing is shown here");
+    assert!(
+        ran.stderr.contains("the workspace has more than the 20000 folders"),
+        "{}",
+        ran.shown()
+    );
     house.kith_in("z/z/z/z/other", &["trust", "."]).succeeded();
     let ran = house.kith(&["sandbox", "--", "cat", token]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.shown());

@@ -251,3 +251,41 @@ fn an_ordinary_submodule_of_a_large_workspace_is_protected_and_keeps_its_name() 
     let text = fs::read_to_string(house.path("third_party/lib/.git")).unwrap();
     assert!(text.contains("modules/third_party/lib"), "{text}");
 }
+
+#[test]
+fn a_rebase_goes_on_over_several_commands_and_leaves_no_program_to_run_outside() {
+    let Some(house) = house_with_plant() else { return };
+    let begin = "git config user.email a@example.org && git config user.name A && git config core.editor true && \
+                 git checkout -qb side && echo side > f && git add f && git commit -qm side && \
+                 git checkout -q - && echo main > f && git add f && git commit -qm main && git checkout -q side";
+    assert_eq!(outside(&house, begin).code, 0);
+    // It stops at a conflict, and the next command goes on.
+    assert_ne!(sandboxed(&house, "git rebase -q @{-1}").code, 0);
+    assert!(house.path(".git/rebase-merge").exists());
+    sandboxed(&house, "echo both > f && git add f && git rebase --continue").succeeded();
+    assert!(!house.path(".git/rebase-merge").exists());
+    let stop = "git rebase -q -x false HEAD~1; echo \"exec $PWD/plant\" > .git/rebase-merge/git-rebase-todo";
+    let ran = sandboxed(&house, stop);
+    assert!(ran.stderr.contains("`git-rebase-todo-made-in-sandbox-"), "{}", ran.shown());
+    outside(&house, "git rebase --continue");
+    assert!(!house.path("plant.ran").exists());
+}
+
+#[test]
+fn what_a_hook_of_the_owner_leads_to_cannot_be_changed() {
+    let Some(house) = house_with_plant() else { return };
+    house.write("scripts/pre-commit", "#!/bin/sh\n");
+    symlink("../../scripts/pre-commit", house.path(".git/hooks/pre-commit")).unwrap();
+    outside(&house, "git config filter.x.clean scripts/clean && echo cat > scripts/clean");
+    for script in [
+        "echo ./plant >> scripts/pre-commit",
+        "rm scripts/pre-commit",
+        "mv scripts gone",
+        "echo ./plant > scripts/clean",
+    ] {
+        let ran = sandboxed(&house, script);
+        assert_ne!(ran.code, 0, "{script}: {}", ran.shown());
+    }
+    sandboxed(&house, "echo x > scripts/other && git status").succeeded();
+    assert_eq!(fs::read_to_string(house.path("scripts/pre-commit")).unwrap(), "#!/bin/sh\n");
+}

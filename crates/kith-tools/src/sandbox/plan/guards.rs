@@ -5,40 +5,18 @@
 //! protected path leads through are guarded as well as what they end at, and every folder above a guard
 //! is pinned.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use kith_home::placeholder::{self, StandIn, is_placeholder};
-use kith_home::protected::{
-    HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES, SYSTEM_SECRETS, USER_SECRETS,
-};
+use kith_home::placeholder::{self, StandIn};
+use kith_home::protected::{HOME_FILES, HOUSE_SELF, KITH_FOLDER, SYSTEM_SECRETS, USER_SECRETS};
+use kith_home::protected_paths::{PathState, PathStates, ProtectedFolders, on_the_way};
 use kith_home::trust::recorded_folders;
 
 use super::super::spec::{GuardKind, MountKind, PathGuard, SandboxMount};
 use super::SandboxPlaces;
 use super::repositories::{WorkspaceContents, git_folder, guarded_of, is_house, submodules};
-
-/// What the user's programs run by themselves, for a workspace that is a part of the home.
-const HOME_STARTUP: [&str; 14] = [
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/environment.d",
-    ".config/git",
-    ".config/systemd",
-    ".gitconfig",
-    ".local/bin",
-    ".profile",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
-
-/// Links that are followed on the way to a protected path, as many as the kernel follows.
-const LINKS_MAX: usize = 40;
 
 /// Other houses in a workspace in which also absent files are protected. In further ones, those that are there.
 const OTHER_HOUSES_MAX: usize = 32;
@@ -46,11 +24,14 @@ const OTHER_HOUSES_MAX: usize = 32;
 /// Tokens of package managers in their folders.
 const CACHE_SECRETS: [&str; 2] = ["credentials", "credentials.toml"];
 
-pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
+/// True if there are more folders than were looked through.
+pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> (Vec<PathGuard>, bool) {
+    let mut has_unseen = false;
     let mut wanted = WantedGuards::of_self(places);
     for folder in places.writable.iter().chain([&places.workspace]) {
         wanted.add_all(git_folder(folder));
         let contents = WorkspaceContents::of(folder);
+        has_unseen |= contents.is_cut;
         wanted.add_all(contents.repositories.iter().flat_map(guarded_of));
         wanted.add_all(submodules(folder, &contents.repositories));
         wanted.add_houses(contents.houses, places);
@@ -61,14 +42,14 @@ pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<Pat
     if let Some(home) = &places.user_home {
         wanted.add(home, &USER_SECRETS, GuardKind::Masked);
         wanted.add(home, &[KITH_FOLDER], GuardKind::Masked);
-        wanted.add(home, &HOME_STARTUP, GuardKind::ReadOnly);
     }
+    wanted.add_all(protected(places).startup().into_iter().map(|it| (it, StandIn::Folder)));
     wanted.add(
         Path::new("/"),
         &SYSTEM_SECRETS.map(|it| it.trim_start_matches('/')),
         GuardKind::Masked,
     );
-    placed(wanted, mounts)
+    (placed(wanted, mounts), has_unseen)
 }
 
 /// Removes what a power cut left of a sandbox in these places.
@@ -76,6 +57,17 @@ pub(super) fn remove_abandoned(places: &SandboxPlaces) {
     for (path, ..) in WantedGuards::of_self(places).0 {
         // If a sandbox runs there, it is removed when that ends.
         placeholder::remove_abandoned(&path);
+    }
+}
+
+fn protected(places: &SandboxPlaces) -> ProtectedFolders<'_> {
+    ProtectedFolders {
+        workspace: std::slice::from_ref(&places.workspace),
+        cwd: &places.cwd,
+        house: &places.house,
+        homes: &places.homes,
+        skills: &places.skills,
+        user_home: places.user_home.as_deref(),
     }
 }
 
@@ -87,17 +79,13 @@ impl WantedGuards {
     /// The agent's self, and what could become a part of it.
     fn of_self(places: &SandboxPlaces) -> WantedGuards {
         let mut wanted = WantedGuards::default();
-        for home in &places.homes {
-            wanted.add(home, &HOME_FILES, GuardKind::ReadOnly);
-            wanted.add(home, &[KITH_FOLDER], GuardKind::Masked);
+        let folders = protected(places);
+        wanted.add_all(folders.of_self().into_iter().map(|it| (it, StandIn::Folder)));
+        wanted.add_all(folders.run_by_git());
+        for folder in places.homes.iter().chain([&places.house]) {
+            wanted.add(folder, &[KITH_FOLDER], GuardKind::Masked);
         }
-        wanted.add(&places.house, &HOUSE_SELF, GuardKind::ReadOnly);
-        wanted.add(&places.house, &[KITH_FOLDER], GuardKind::Masked);
-        wanted.add_all(places.skills.iter().map(|it| (it.clone(), StandIn::Folder)));
-        let chain = places.cwd.ancestors().take_while(|it| it.starts_with(&places.workspace));
-        for folder in chain {
-            wanted.add(folder, PROMPT_FILES, GuardKind::ReadOnly);
-            wanted.add(folder, &[HOUSE_SETTINGS], GuardKind::ReadOnly);
+        for folder in folders.chain() {
             wanted.add(folder, &[KITH_FOLDER], GuardKind::Masked);
             wanted.add_all(git_folder(folder));
         }
@@ -188,34 +176,6 @@ fn place_one(
     };
 }
 
-/// What lies at a path.
-#[derive(PartialEq, Eq)]
-enum PathState {
-    /// Nothing, or what cannot be looked at.
-    Absent,
-    Placeholder,
-    Link(PathBuf),
-    There,
-}
-
-/// What lies at the paths of a plan. Most of them share the folders they lie in, so each is looked at
-/// once. No longer than for one plan: anybody may change them meanwhile.
-#[derive(Default)]
-struct PathStates(HashMap<PathBuf, PathState>);
-
-impl PathStates {
-    fn at(&mut self, path: &Path) -> &PathState {
-        self.0.entry(path.to_owned()).or_insert_with(|| match fs::symlink_metadata(path) {
-            Err(_) => PathState::Absent,
-            Ok(it) if it.is_symlink() => {
-                fs::read_link(path).map_or(PathState::There, PathState::Link)
-            }
-            Ok(it) if is_placeholder(&it) => PathState::Placeholder,
-            Ok(_) => PathState::There,
-        })
-    }
-}
-
 /// The mount in which a path lies.
 fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMount> {
     let around = mounts.iter().filter(|it| path.starts_with(&it.path));
@@ -229,42 +189,4 @@ fn first_absent(path: &Path, states: &mut PathStates) -> PathBuf {
         |it: &Path| matches!(states.at(it), PathState::Absent | PathState::Placeholder);
     let absent = path.ancestors().take_while(|it| is_absent(it));
     absent.last().unwrap_or(path).to_owned()
-}
-
-/// Every link that a path leads through, and what it ends at, there or not. None of the paths leads
-/// through a link itself.
-fn on_the_way(path: &Path, states: &mut PathStates) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut real = PathBuf::from("/");
-    let mut rest: Vec<PathBuf> = parts_of(path);
-    while let Some(part) = rest.pop() {
-        if part == Path::new("..") {
-            real.pop();
-            continue;
-        }
-        let place = real.join(&part);
-        match states.at(&place) {
-            PathState::Link(target) if found.len() < LINKS_MAX => {
-                if target.is_absolute() {
-                    real = PathBuf::from("/");
-                }
-                rest.extend(parts_of(target));
-                found.push(place);
-            }
-            // No link, or nothing at all.
-            _ => real = place,
-        }
-    }
-    found.push(real);
-    found
-}
-
-/// The parts of a path, the first one last.
-fn parts_of(path: &Path) -> Vec<PathBuf> {
-    let part = |it: Component<'_>| match it {
-        Component::Normal(name) => Some(PathBuf::from(name)),
-        Component::ParentDir => Some(PathBuf::from("..")),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
-    };
-    path.components().rev().filter_map(part).collect()
 }

@@ -25,8 +25,11 @@ const GIT_GUARDED: [(&str, StandIn); 6] = [
 /// What makes a folder a house, or the home of an agent.
 const HOUSE_SIGNS: [&str; 3] = [KITH_FOLDER, HOUSE_SETTINGS, "Agent.md"];
 
-/// Entries of folders that are looked at for nested repositories and other houses.
-const NESTED_ENTRIES_MAX: usize = 5_000;
+/// Folders that are looked through for nested repositories and other houses.
+pub(in crate::sandbox) const NESTED_FOLDERS_MAX: usize = 20_000;
+
+/// Entries of these folders, so that files without end are none to a look.
+const NESTED_ENTRIES_MAX: usize = 1_000_000;
 
 /// Whether git takes this folder for the inside of a repository.
 pub(in crate::sandbox) fn is_bare(folder: &Path) -> bool {
@@ -104,26 +107,57 @@ pub(in crate::sandbox) enum FoundRepository {
     Bare(PathBuf),
 }
 
-/// What was found beneath a folder, among its first entries, the nearest first.
+/// What was found beneath a folder, in its first folders, the nearest first.
 #[derive(Default)]
 pub(in crate::sandbox) struct WorkspaceContents {
     pub(in crate::sandbox) repositories: Vec<FoundRepository>,
     /// Folders that are houses or homes of agents, perhaps the folder itself.
     pub(in crate::sandbox) houses: Vec<PathBuf>,
+    /// There is more than was looked through.
+    pub(in crate::sandbox) is_cut: bool,
 }
 
 impl WorkspaceContents {
     pub(in crate::sandbox) fn of(folder: &Path) -> WorkspaceContents {
-        WorkspaceContents::except(folder, &HashSet::new())
+        WorkspaceContents::except(folder, &HashSet::new(), |_| false)
     }
 
-    /// The same without a look into these folders, in which nothing is.
-    pub(in crate::sandbox) fn except(folder: &Path, empty: &HashSet<&Path>) -> WorkspaceContents {
+    /// The same, in so many folders.
+    #[cfg(test)]
+    pub(in crate::sandbox) fn among(folder: &Path, folders_max: usize) -> WorkspaceContents {
+        WorkspaceContents::look(folder, &HashSet::new(), |_| false, folders_max)
+    }
+
+    /// The same without a look into these folders, in which nothing is. `is_opened` may make a folder
+    /// readable that is not.
+    pub(in crate::sandbox) fn except(
+        folder: &Path,
+        empty: &HashSet<&Path>,
+        is_opened: impl Fn(&Path) -> bool,
+    ) -> WorkspaceContents {
+        WorkspaceContents::look(folder, empty, is_opened, NESTED_FOLDERS_MAX)
+    }
+
+    fn look(
+        folder: &Path,
+        empty: &HashSet<&Path>,
+        is_opened: impl Fn(&Path) -> bool,
+        folders_max: usize,
+    ) -> WorkspaceContents {
         let mut found = WorkspaceContents::default();
         let mut folders = VecDeque::from([folder.to_owned()]);
-        let mut n_entries = 0;
+        let (mut n_folders, mut n_entries) = (0, 0);
         while let Some(current) = folders.pop_front() {
-            let Ok(entries) = fs::read_dir(&current) else {
+            n_folders += 1;
+            if n_folders > folders_max {
+                found.is_cut = true;
+                return found;
+            }
+            let entries = fs::read_dir(&current);
+            let entries = entries.or_else(|error| {
+                if is_opened(&current) { fs::read_dir(&current) } else { Err(error) }
+            });
+            let Ok(entries) = entries else {
                 // Git needs no list of what is in it.
                 let git = current.join(GIT);
                 if fs::symlink_metadata(&git).is_ok() && current != folder {
@@ -134,6 +168,7 @@ impl WorkspaceContents {
             for entry in entries.flatten() {
                 n_entries += 1;
                 if n_entries > NESTED_ENTRIES_MAX {
+                    found.is_cut = true;
                     return found;
                 }
                 if found.is_told_by(&entry, &current, folder) {

@@ -171,3 +171,35 @@ fn what_stands_for_a_folder_is_not_looked_into() {
     assert_eq!(guarded(&plan(&places(&dir), false).unwrap()), Some(GuardKind::ReadOnly));
     drop(held);
 }
+
+#[test]
+fn what_git_is_told_to_run_and_start_up_files_are_guarded_where_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let dir = home.join("project");
+    for name in [".git/hooks", "scripts", "nvim"] {
+        fs::create_dir_all(dir.join(name)).unwrap();
+    }
+    let settings = "[core]\nhooksPath = githooks\n[include]\npath = ../more.inc\n\
+                    [filter \"x\"]\nclean = scripts/clean\n";
+    for (name, text) in [
+        (".git/HEAD", "x"),
+        (".git/config", settings),
+        ("scripts/pre-commit", ""),
+        ("scripts/clean", ""),
+        ("bashrc", ""),
+    ] {
+        fs::write(dir.join(name), text).unwrap();
+    }
+    let link = |target: &str, path: PathBuf| std::os::unix::fs::symlink(target, path).unwrap();
+    link("../../scripts/pre-commit", dir.join(".git/hooks/pre-commit"));
+    link("project/bashrc", home.join(".bashrc"));
+    fs::create_dir(home.join(".config")).unwrap();
+    link("../project/nvim", home.join(".config/nvim"));
+    let view = plan(&SandboxPlaces { user_home: Some(home), ..places(&dir) }, false).unwrap();
+    for name in ["scripts/pre-commit", "scripts/clean", "githooks", "bashrc", "nvim", "more.inc"] {
+        assert_eq!(guard_of(&view, &dir.join(name)).unwrap().kind, GuardKind::ReadOnly, "{name}");
+    }
+    assert_eq!(guard_of(&view, &dir.join("scripts")).unwrap().kind, GuardKind::Pinned);
+    assert_eq!(guard_of(&view, &dir.join("more.inc")).unwrap().stand_in, StandIn::EmptyFile);
+}
