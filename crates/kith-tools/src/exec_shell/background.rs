@@ -218,6 +218,9 @@ fn forget_oldest_ended(commands: &mut CommandTable) {
 
 impl BackgroundCommand {
     pub(super) fn stop(&self, reason: CommandStop) {
+        if self.end.borrow().is_some() {
+            return;
+        }
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(reason);
         self.stopper.stop();
