@@ -304,9 +304,9 @@ impl Engine {
         self.shared.checkpoints.flush(&*self.shared.journal, &*self.shared.desk).await;
     }
 
-    /// How many sessions have a driver, and how many are open without one.
+    /// How many sessions have a driver, and how many are open, with or without one.
     pub fn n_sessions(&self) -> (usize, usize) {
-        (self.shared.registry.n_running(), self.shared.registry.n_idle())
+        (self.shared.registry.n_running(), self.shared.registry.n_open())
     }
 }
 

@@ -220,8 +220,11 @@ impl Registry {
         *self.n_running.borrow()
     }
 
-    pub(crate) fn n_idle(&self) -> usize {
-        self.lock().n_idle
+    /// Sessions in memory, with or without a driver.
+    pub(crate) fn n_open(&self) -> usize {
+        let sessions = self.lock();
+        let is_open = |it: &&SessionEntry| !matches!(it, SessionEntry::Reserved);
+        sessions.entries.values().filter(is_open).count()
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionTable> {

@@ -89,7 +89,12 @@ const METRICS: [(MetricName, &str, MetricKind, &str); 24] = [
     (MetricName::SessionFailures, "kith_session_failures_total", Counter, "Sessions stopped."),
     (MetricName::LogAppends, "kith_log_appends_total", Counter, "Batches synced to logs."),
     (MetricName::LogEvents, "kith_log_events_total", Counter, "Events synced to logs."),
-    (MetricName::SessionsOpen, "kith_sessions_open", Gauge, "Sessions open without a turn."),
+    (
+        MetricName::SessionsOpen,
+        "kith_sessions_open",
+        Gauge,
+        "Sessions in memory, with or without a turn.",
+    ),
     (MetricName::TurnsRunning, "kith_sessions_running", Gauge, "Sessions that are worked on."),
     (MetricName::Clients, "kith_clients", Gauge, "Attached clients."),
     (MetricName::ClientsRefused, "kith_clients_refused_total", Counter, "Clients refused."),
