@@ -1,7 +1,7 @@
 //! Diagnostics: logs of what happens, metrics, and spans for OpenTelemetry; never a word that was said.
 //!
 //! The engine tells an observer what it has made durable. From that a record is made at once, which
-//! holds no text of people, models or tools ([`record`]), and one task makes lines, counts and spans of
+//! holds no text of people, models or tools (`record`), and one task makes lines, counts and spans of
 //! the records. No turn waits for it or fails with it: a record without room is dropped and counted, and
 //! so is a line that cannot be written.
 //!

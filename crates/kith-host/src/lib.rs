@@ -13,7 +13,7 @@
 //!   who answers which.
 //! - [`client`]: how a program asks; [`attachments`]: files that go along with a message.
 //! - [`read_side`], [`host`]: who answers, from the files or as the writer of the house.
-//! - [`connection`], [`attach`], [`any_call`], [`serve`], [`protocol`]: the host in another process.
+//! - [`connection`], [`attach`], `any_call`, [`serve`], [`protocol`]: the host in another process.
 //! - [`http`]: the host for browsers and programs; [`daemon`], [`service`]: a host that stays; [`remote`]: a host on
 //!   another machine.
 //! - [`priming`]: the scripts that were chosen for a conversation; [`projects`]: the folders they take
